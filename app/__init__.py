@@ -1,0 +1,1 @@
+"""Warmline: an adviser workspace driven by a campaign engine that is a state machine."""

@@ -1,0 +1,1 @@
+"""Import of lead lists: file, mapping, check and run."""

@@ -1,0 +1,1 @@
+"""SQL of an import, in plain sight."""

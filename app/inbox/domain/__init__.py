@@ -1,0 +1,1 @@
+"""What may be written to a lead, and how a thread reads. Pure."""

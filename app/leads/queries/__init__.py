@@ -1,0 +1,1 @@
+"""The reads of the lead's page: the person, the journey, the list."""

@@ -1,0 +1,1 @@
+"""Pure rules of messaging: no I/O, no clock."""

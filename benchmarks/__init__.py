@@ -1,0 +1,1 @@
+"""Runnable measurements; never part of the test run."""

@@ -1,0 +1,1 @@
+"""Small worlds for tests, made by the real operations."""

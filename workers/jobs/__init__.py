@@ -1,0 +1,1 @@
+"""The work of each lane, one file each; thin over the operations."""
