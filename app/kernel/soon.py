@@ -26,8 +26,9 @@ class Soon:
             self._running[name] = asyncio.get_running_loop().create_task(self._run(name))
 
     async def close(self) -> None:
-        """Return when what was begun is done or was given up."""
-        await asyncio.gather(*self._running.values())
+        """Return when what was begun, and what that began in its turn, is done or was given up."""
+        while self._running:
+            await asyncio.gather(*self._running.values())
 
     async def _run(self, name: str) -> None:
         try:

@@ -230,7 +230,9 @@ async def test_a_connection_that_has_just_died_holds_up_neither_the_watch_nor_th
     )
     await realtime.start()
     connections = realtime.sio.eio.sockets
-    connections["at the watch"] = AsyncSocket(realtime.sio.eio, "at the watch")  # nothing writes for it any more
+    connections["at the watch"] = AsyncSocket(
+        realtime.sio.eio, "at the watch"
+    )  # nothing writes for it any more
     await until(lambda: not connections)
     connections["at the stop"] = AsyncSocket(realtime.sio.eio, "at the stop")
     async with asyncio.timeout(SECONDS):
