@@ -12,17 +12,20 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 import pytest
 import redis
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.config import PROJECT_ROOT, LaunchSettings, Settings
+from app.db.session import Database, make_engine
 from app.launch.attach import Addresses, servers
 from app.launch.database import migrate
+from tests.fixtures.emptying import count_anew, empty_within
 
 RUN = f"warmline_test_{os.getpid()}"
 _numbers = itertools.count(1)
@@ -77,6 +80,30 @@ def module_database_url(new_database: Callable[[], str]) -> str:
     return new_database()
 
 
+@pytest.fixture(scope="session")
+def shared_database_url(new_database: Callable[[], str]) -> str:
+    """Make the database that tests of any module share; they ask for `clean_database`."""
+    return new_database()
+
+
+@pytest.fixture(scope="session")
+async def shared_engine(shared_database_url: str) -> AsyncIterator[AsyncEngine]:
+    """Open the connections to it once."""
+    engine = make_engine(shared_database_url, pool_size=20)
+    yield engine
+    await engine.dispose()
+
+
+@pytest.fixture
+async def clean_database(shared_engine: AsyncEngine) -> Database:
+    """Give the shared database as if it were fresh. A new one, and new connections, would take some 40 times longer."""
+    database = Database(shared_engine)
+    async with database.transaction() as uow:
+        await empty_within(uow)
+        await count_anew(uow)
+    return database
+
+
 @pytest.fixture
 def redis_url(test_servers: Addresses) -> str:
     """Give the Valkey of this run, emptied."""
@@ -93,6 +120,22 @@ def settings(database_url: str, redis_url: str, tmp_path: Path) -> Settings:
             "DATABASE_URL": database_url,
             "REDIS_URL": redis_url,
             "WARMLINE_HOME": str(tmp_path / "home"),
+            "WARMLINE_DEMO": "1",
+            "WARMLINE_SECRET_KEY": "a secret of the tests",
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def module_settings(
+    module_database_url: str, test_servers: Addresses, tmp_path_factory: pytest.TempPathFactory
+) -> Settings:
+    """Give the settings of a demo that the tests of a module share."""
+    return Settings.from_env(
+        {
+            "DATABASE_URL": module_database_url,
+            "REDIS_URL": test_servers.redis_url,
+            "WARMLINE_HOME": str(tmp_path_factory.mktemp("module-home")),
             "WARMLINE_DEMO": "1",
             "WARMLINE_SECRET_KEY": "a secret of the tests",
         }

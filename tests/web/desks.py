@@ -49,13 +49,7 @@ async def sit_down(site: Site, name: str, role: Role) -> Desk:
 
 async def begin_with_a_campaign(site: Site) -> None:
     """Empty the application and make a campaign with nobody in it."""
-    await site.reset()
-    async with site.database.transaction() as uow:
-        await uow.execute("SET LOCAL session_replication_role = replica")  # the ledger refuses to be emptied
-        await uow.execute(
-            "TRUNCATE contacts, enrolments, handoffs, assignments, tasks, signals, messages, sends, send_attempts, "
-            "programs, campaigns, campaign_versions, templates, senders, ledger, kill_switches RESTART IDENTITY CASCADE"
-        )
+    await site.begin_anew()
     await found_campaign(site.database)
 
 

@@ -13,6 +13,7 @@ from app.config import Settings
 from app.kernel.roles import Role
 from app.web.csrf import session_token
 from tests.fixtures.desk import Desk
+from tests.fixtures.emptying import empty
 from tests.fixtures.site import Browser, Site, running_site
 
 
@@ -56,8 +57,7 @@ async def module_site(module_settings: Settings) -> AsyncIterator[Site]:
 async def site(module_site: Site) -> Site:
     """Give the running application without people and leads."""
     await module_site.reset()
-    async with module_site.database.transaction() as uow:
-        await uow.execute("TRUNCATE contacts, enrolments, handoffs, assignments CASCADE")
+    await empty(module_site.database, "contacts", "assignments")
     return module_site
 
 

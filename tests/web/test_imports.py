@@ -15,6 +15,7 @@ from app.campaigns.imports.work import carry_on_imports
 from app.clock import FixedClock
 from app.contacts.imports.operations.people import RunSettings
 from app.kernel.roles import Role
+from tests.fixtures.emptying import empty_within
 from tests.fixtures.site import Browser, Site
 from tests.web.desks import sit_down
 
@@ -36,7 +37,7 @@ async def site(module_site: Site) -> Site:
     await module_site.reset()
     await module_site.add_person(MARKETER, Role.MARKETER)
     async with module_site.database.transaction() as uow:
-        await uow.execute("TRUNCATE contacts, runs, run_files, senders CASCADE")
+        await empty_within(uow, "contacts", "runs", "run_files", "senders")
         await uow.execute(
             "INSERT INTO programs (id, key, name) VALUES (1, 'family', 'Family programme') ON CONFLICT DO NOTHING"
         )

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from app.cli.import_command import import_leads
 from app.db.session import Database, make_engine
-from tests.integration.imports.conftest import CAMPAIGN, empty
+from tests.integration.imports.conftest import CAMPAIGN, begin_with_nobody
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -33,7 +33,7 @@ def address(module_database_url: str, redis_url: str, tmp_path: Path, monkeypatc
 async def _seed(address: str) -> None:
     engine = make_engine(address, pool_size=1)
     async with Database(engine).transaction() as uow:
-        await empty(uow)
+        await begin_with_nobody(uow)
     await engine.dispose()
 
 

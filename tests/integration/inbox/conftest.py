@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.config import DEMO_ORGANISATION
-from app.db.session import Database, UnitOfWork, make_engine
+from app.db.session import Database, UnitOfWork
 from app.inbox.domain.answering import Author
 from app.inbox.domain.content import Draft, FreeText
 from app.inbox.operations import Outlets, SentMessage, retry_message, send_message
@@ -131,14 +131,12 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(database_url: str) -> AsyncIterator[Desk]:
+async def desk(clean_database: Database) -> Desk:
     """Give the inbox of a new organisation."""
     events: list[object] = []
-    database = Database(make_engine(database_url, pool_size=6))
-    database.react_to({kind: [remember(events)] for kind in watched()})
-    await found_organisation(database)
-    yield Desk(database, events)
-    await database.engine.dispose()
+    clean_database.react_to({kind: [remember(events)] for kind in watched()})
+    await found_organisation(clean_database)
+    return Desk(clean_database, events)
 
 
 def watched() -> tuple[type, ...]:

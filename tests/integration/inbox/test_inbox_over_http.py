@@ -27,23 +27,29 @@ ATTACKS = (
 NOW: datetime = MONDAY + timedelta(minutes=30)
 
 
-@pytest.fixture
-async def site(settings: Settings) -> AsyncIterator[Site]:
-    async with running_site(settings) as site:
-        await found_organisation(site.database)
-        async with site.database.transaction() as uow:
-            await uow.execute(
-                "INSERT INTO demo_clock (id, real_base, demo_base, rate) VALUES (1, clock_timestamp(), :at, 0)",
-                {"at": NOW},
-            )
-            await uow.execute(
-                "INSERT INTO users (id, email, name, role, password_hash) "
-                "VALUES (4, 'mark@example.test', 'Mark Lee', 'marketer', 'x')"
-            )
-            hashed = await site.passwords.hash(PASSWORD)
-            await uow.execute("UPDATE users SET password_hash = :hash", {"hash": hashed})
-            await uow.execute("NOTIFY demo_clock")
+@pytest.fixture(scope="module")
+async def module_site(module_settings: Settings) -> AsyncIterator[Site]:
+    async with running_site(module_settings) as site:
         yield site
+
+
+@pytest.fixture
+async def site(module_site: Site) -> Site:
+    await module_site.begin_anew()
+    await found_organisation(module_site.database)
+    async with module_site.database.transaction() as uow:
+        await uow.execute(
+            "INSERT INTO demo_clock (id, real_base, demo_base, rate) VALUES (1, clock_timestamp(), :at, 0)",
+            {"at": NOW},
+        )
+        await uow.execute(
+            "INSERT INTO users (id, email, name, role, password_hash) "
+            "VALUES (4, 'mark@example.test', 'Mark Lee', 'marketer', 'x')"
+        )
+        hashed = await module_site.passwords.hash(PASSWORD)
+        await uow.execute("UPDATE users SET password_hash = :hash", {"hash": hashed})
+        await uow.execute("NOTIFY demo_clock")
+    return module_site
 
 
 async def answering(site: Site, text: str = "Is Saturday possible?", *, owner: int = 1) -> Lead:

@@ -49,7 +49,7 @@ async def test_a_failed_message_goes_again_as_the_same_send_and_bubble(desk: Des
     assert send == {"status": "accepted", "attempts": 2}
     assert await desk.value("SELECT count(*) FROM messages WHERE send_id = :id", id=send_id) == 1
     causes = await desk.rows(
-        "SELECT cause FROM ledger WHERE type = 'send_queued' AND data ->> 'kind' = 'adviser'"
+        "SELECT cause FROM ledger WHERE type = 'send_queued' AND data ->> 'kind' = 'adviser' ORDER BY id"
     )
     assert [row["cause"] for row in causes] == [None, "retry"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from app.advisers.operations.handoffs import record_answer
 from app.campaigns.domain.vocabulary import Stim
 from app.campaigns.operations.operate import operate
-from app.db.session import Database, make_engine
+from app.db.session import Database
 from app.kernel.errors import Invalid, NotFound
 from app.kernel.roles import Role
 from app.leads.queries.ledger import load_timeline
@@ -38,13 +37,10 @@ MEI = Viewer(3, "Mei Tan", Role.MANAGER, ZONE, "t", "h")
 
 
 @pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
+async def database(clean_database: Database) -> Database:
     """Give an organisation of this test's own."""
-    engine = make_engine(database_url)
-    database = Database(engine)
-    await found_organisation(database)
-    yield database
-    await engine.dispose()
+    await found_organisation(clean_database)
+    return clean_database
 
 
 async def page(

@@ -58,8 +58,9 @@ async def cable(redis_url: str) -> AsyncIterator[tuple[Cable, str]]:
 
 
 @pytest.fixture
-async def site(settings: Settings, cable: tuple[Cable, str]) -> AsyncIterator[Site]:
-    async with running_site(replace(settings, redis_url=cable[1]), QUICK) as site:
+async def site(module_settings: Settings, cable: tuple[Cable, str]) -> AsyncIterator[Site]:
+    async with running_site(replace(module_settings, redis_url=cable[1]), QUICK) as site:
+        await site.begin_anew()
         yield site
 
 
