@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Error, Page, Route, expect
 
 from tests.browser.conftest import Product
 
@@ -36,9 +38,30 @@ async def test_j_and_k_move_and_enter_opens(page: Page) -> None:
 
 async def test_moving_shows_the_lead_beside_the_list(page: Page) -> None:
     await page.keyboard.press("j")
-    await page.keyboard.press("j")
     lead = str(await row_in_focus(page)).removeprefix("lead-")
     await expect(page.locator(f"#lead-panel #panel-{lead}")).to_be_visible()
+
+
+async def test_the_lead_in_focus_is_shown_though_the_one_before_answers_later(page: Page) -> None:
+    late, asked = asyncio.Event(), asyncio.Event()
+    rows = page.locator("[data-row]")
+    first, second = [str(await rows.nth(n).get_attribute("id")).removeprefix("lead-") for n in range(2)]
+
+    async def hold(route: Route) -> None:
+        asked.set()
+        await late.wait()
+        with suppress(Error):  # the page may have given it up
+            await route.continue_()
+
+    await page.route(f"**/leads/{first}/panel", hold)
+    await page.keyboard.press("j")
+    await asked.wait()
+    await page.keyboard.press("j")
+    await expect(page.locator(f"#lead-panel #panel-{second}")).to_be_visible()
+    late.set()
+    await page.unroute_all(behavior="wait")
+    await page.wait_for_load_state("networkidle")
+    await expect(page.locator(f"#lead-panel #panel-{second}")).to_be_visible()
 
 
 async def test_r_replies_to_the_lead_in_focus(page: Page) -> None:
