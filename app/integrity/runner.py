@@ -62,7 +62,8 @@ async def look(database: Database) -> Report:
     """Run every check over one snapshot, so that work going on meanwhile is never half seen."""
     async with database.reading() as uow:
         await uow.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        await uow.execute("SET LOCAL plan_cache_mode = force_custom_plan")  # a plan kept from emptier tables is slow
+        # A plan that this connection kept from emptier tables would be slow.
+        await uow.execute("SET LOCAL plan_cache_mode = force_custom_plan")
         return Report(
             invariants=tuple([await check(uow, one) for one in INVARIANTS]), stuck=await find_stuck(uow)
         )
