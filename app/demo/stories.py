@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from app.accounts.operations import add_user
 from app.accounts.passwords import Passwords
 from app.advisers.operations.outcome import log_outcome
+from app.advisers.operations.seats import give_seat
 from app.campaigns.domain.enrolment import Decision, Event, changed_columns
 from app.campaigns.domain.gates import GatePolicy
 from app.campaigns.domain.vocabulary import Automation, Stage
@@ -65,14 +66,8 @@ class Storyteller:
                     demo=True,
                 )
                 if person.capacity:
-                    await uow.execute(
-                        "INSERT INTO adviser_profiles (user_id, capacity, languages) "
-                        "VALUES (:id, :capacity, CAST(:languages AS jsonb))",
-                        {
-                            "id": user_id,
-                            "capacity": person.capacity,
-                            "languages": json.dumps(person.languages),
-                        },
+                    await give_seat(
+                        uow, user_id=user_id, capacity=person.capacity, languages=person.languages
                     )
 
     async def play(self) -> None:

@@ -147,6 +147,7 @@ class Composer:
     """Where an answer is written. `client_id` is a fresh UUID; script replaces it by its own.
 
     mode: `free` (the window is open), `template` (closed: only templates), `blocked` (see `blocked_words`).
+    longest: how many UTF-16 units, as a browser counts, fit into one message.
     """
 
     conversation_id: int | str
@@ -154,6 +155,7 @@ class Composer:
     client_id: str
     lead_name: str
     mode: ComposerMode
+    longest: int
     templates: tuple[TemplateChoice, ...] = ()
     window_closes_at: datetime | None = None
     draft: str = ""

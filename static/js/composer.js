@@ -19,6 +19,17 @@
   function setUp() {
     forms().forEach(freshId);
     if (text() && !text().value) text().value = localStorage.getItem(key) || '';
+    sayLength();
+  }
+
+  // Nothing that was written or pasted is cut: near the end of what fits the length is said, and beyond it too.
+  function sayLength() {
+    const line = document.getElementById('composer-length');
+    if (!line || !text()) return;
+    const left = Number(text().dataset.longest) - text().value.length;
+    const words = left < 0 ? `${-left} too many for one message` : left <= 200 ? `${left} characters left` : '';
+    if (line.textContent !== words) line.textContent = words;
+    text().setAttribute('aria-invalid', String(left < 0));
   }
 
   function keepDraft() {
@@ -52,7 +63,7 @@
     note().dataset.again = '';
   }
 
-  box.addEventListener('input', () => { keepDraft(); adopt(); });
+  box.addEventListener('input', () => { keepDraft(); adopt(); sayLength(); });
   box.addEventListener('toggle', (event) => event.target.matches('details[open]') && adopt(), true);
   box.addEventListener('keydown', (event) => {
     if (event.target !== text() || event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
@@ -94,6 +105,7 @@
     note().replaceChildren();
     if (form.contains(text())) {
       text().value = '';
+      sayLength();
       localStorage.removeItem(key);
       text().focus();
     } else {

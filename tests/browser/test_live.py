@@ -65,6 +65,22 @@ async def test_a_draft_is_there_after_a_reload(product: Product, sign_in: SignIn
     await page.get_by_role("textbox", name="Message to").fill("")
 
 
+async def test_a_text_too_long_for_one_message_is_kept_whole_and_said(
+    product: Product, sign_in: SignIn
+) -> None:
+    page = await conversation(product, sign_in)
+    text, length = page.get_by_role("textbox", name="Message to"), page.locator("#composer-length")
+    await text.fill("a" * 1700)
+    await expect(length).to_have_text("100 too many for one message")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.locator("#composer-note").get_by_role("alert")).to_contain_text("1,700 characters")
+    await expect(text).to_have_value("a" * 1700)
+    await text.fill("a" * 1550)
+    await expect(length).to_have_text("50 characters left")
+    await text.fill("")
+    await expect(length).to_be_empty()
+
+
 async def test_A07_a_double_click_on_send_is_one_message(product: Product, sign_in: SignIn) -> None:
     page = await conversation(product, sign_in)
     text = page.get_by_role("textbox", name="Message to")

@@ -13,7 +13,9 @@ from app.inbox.domain.content import label_of, prefilled
 from app.inbox.domain.words import language_words
 from app.inbox.queries.open_thread import OpenThread
 from app.inbox.views import Composer, TemplateChoice, TemplatePart, TemplateVariable
+from app.messaging.domain.addresses import Channel
 from app.messaging.domain.composing import Lead, TemplateText
+from app.messaging.domain.rendering import LONGEST_BODY
 from app.messaging.domain.templates import split_body
 
 # The contact's own language first, then English, then the others.
@@ -38,6 +40,7 @@ async def load_composer(
         client_id=str(uuid4()),
         lead_name=opened.name,
         mode=opened.way.mode.value,
+        longest=LONGEST_BODY[Channel(opened.way.channel)],
         templates=tuple(_choice(row, opened.lead(organisation)) for row in rows),
         window_closes_at=opened.way.closes_at,
         draft=draft,
