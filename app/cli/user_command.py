@@ -30,7 +30,9 @@ def user() -> None:
 @click.option("--role", required=True, type=click.Choice([role.value for role in Role]))
 @click.option("--time-zone", help="An IANA name (default: the installation's).")
 @click.option("--capacity", type=click.IntRange(0), help="An adviser's most open leads (default: 40).")
-@click.option("--language", "languages", multiple=True, help="One that an adviser speaks, as in ms; may repeat.")
+@click.option(
+    "--language", "languages", multiple=True, help="One that an adviser speaks, as in ms; may repeat."
+)
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input.")
 @home_option
 def add(
