@@ -248,7 +248,7 @@ class Storyteller:
                 "SELECT 'visit', :subject, CAST(:contact_id AS bigint), CAST(:enrolment_id AS bigint), "
                 "(SELECT user_id FROM adviser_profiles ORDER BY user_id "
                 "OFFSET (CAST(:contact_id AS bigint) % 3) LIMIT 1), "
-                "'Visit today, not confirmed yet', :due_at, :now",
+                "'Visit not confirmed yet', :due_at, :now",
                 {
                     "subject": f"enrolment:{record.id}:visit",
                     "enrolment_id": record.id,

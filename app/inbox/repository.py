@@ -13,6 +13,7 @@ from app.inbox.domain.answering import Standing, Suppressed
 from app.inbox.domain.delivery import SendFacts
 from app.inbox.domain.thread_key import ThreadKey
 from app.kernel.errors import NotFound
+from app.kernel.row_ids import is_row_id
 from app.messaging.domain.composing import Lead, TemplateText
 from app.messaging.domain.rendering import cut
 
@@ -245,6 +246,8 @@ class LockedSend:
 
 async def lock_send_of(uow: UnitOfWork, *, contact_id: int, message_id: int) -> LockedSend:
     """Lock the send behind a bubble of this contact's thread. Raises `NotFound`."""
+    if not is_row_id(message_id):
+        raise NotFound("There is no such message.")
     rows = await uow.execute(
         "SELECT s.id, s.kind, s.status, s.reason, s.channel, s.template_key FROM messages m "
         "JOIN sends s ON s.id = m.send_id WHERE m.id = :message_id AND m.contact_id = :contact_id "

@@ -117,12 +117,10 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 
 @pytest.fixture(scope="package")
-async def browser() -> AsyncIterator[Browser]:
+async def browser(chromium: str) -> AsyncIterator[Browser]:
     """Give a headless Chromium; each test opens contexts of its own in it."""
     async with async_playwright() as playwright:
-        opened = await playwright.chromium.launch(
-            executable_path=os.environ.get("WARMLINE_CHROMIUM"), args=list(CHROMIUM_ARGUMENTS)
-        )
+        opened = await playwright.chromium.launch(executable_path=chromium, args=list(CHROMIUM_ARGUMENTS))
         yield opened
         await opened.close()
 

@@ -231,10 +231,16 @@ async def test_what_does_not_exist_is_not_found(marketer: Browser, path: str) ->
     assert (await marketer.get(path)).status_code == 404
 
 
-async def test_what_no_column_can_hold_is_refused_and_is_no_failure_of_ours(site: Site) -> None:
+async def test_an_import_that_cannot_exist_is_not_found_and_is_no_failure_of_ours(site: Site) -> None:
     marketer = await sit_down(site, "omar", Role.MARKETER)
-    run, file = f"/imports/{2**63}", "/imports/files/%00"
-    for path in (run, f"{run}/progress", f"{run}/rows.csv", file):
-        assert (await marketer.get(path)).status_code in (400, 404), path
-    for path in (f"{run}/stop", f"{run}/resume", f"{file}/runs"):
-        assert (await marketer.post(path, campaign="open-day")).status_code in (400, 404), path
+    for run in ("/imports/999", f"/imports/{2**63}"):
+        for path in (run, f"{run}/progress", f"{run}/rows.csv"):
+            assert (await marketer.get(path)).status_code == 404, path
+        for path in (f"{run}/stop", f"{run}/resume"):
+            assert (await marketer.post(path)).status_code == 404, path
+
+
+async def test_a_file_that_no_column_can_name_is_refused_and_is_no_failure_of_ours(site: Site) -> None:
+    marketer = await sit_down(site, "omar", Role.MARKETER)
+    assert (await marketer.get("/imports/files/%00")).status_code == 404
+    assert (await marketer.post("/imports/files/%00/runs", campaign="open-day")).status_code == 400

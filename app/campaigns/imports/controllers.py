@@ -134,7 +134,11 @@ class ImportController(Controller):
 
     @get("/{run_id:int}")
     async def show(
-        self, run_id: FromPath[int], pages: NamedDependency[Pages], database: NamedDependency[Database]
+        self,
+        run_id: FromPath[int],
+        pages: NamedDependency[Pages],
+        database: NamedDependency[Database],
+        viewer: NamedDependency[Viewer],
     ) -> Response[str]:
         """Show a run: its progress, which a reload shows just as well, or its result."""
         async with database.reading() as uow:
@@ -142,17 +146,27 @@ class ImportController(Controller):
             names = await campaign_names(uow)
         topics = [f"import:{run_id}"]
         return await pages.page(
-            "imports/show.html", current=PLACE, topics=topics, run=run, rows=rows, campaign_names=names
+            "imports/show.html",
+            current=PLACE,
+            topics=topics,
+            run=run,
+            rows=rows,
+            opens_leads=_opens_leads(viewer),
+            campaign_names=names,
         )
 
     @get("/{run_id:int}/progress")
     async def progress(
-        self, run_id: FromPath[int], pages: NamedDependency[Pages], database: NamedDependency[Database]
+        self,
+        run_id: FromPath[int],
+        pages: NamedDependency[Pages],
+        database: NamedDependency[Database],
+        viewer: NamedDependency[Viewer],
     ) -> Response[str]:
         """Return the moving part of a run's page."""
         async with database.reading() as uow:
             run, rows = await _run_and_rows(uow, run_id)
-        return pages.fragment("imports/_progress.html", run=run, rows=rows)
+        return pages.fragment("imports/_progress.html", run=run, rows=rows, opens_leads=_opens_leads(viewer))
 
     @get("/{run_id:int}/rows.csv")
     async def download(
@@ -195,6 +209,11 @@ class ImportController(Controller):
             await resume_import(uow, run_id=run_id)
             _wake_workers(uow, hints)
         return Redirect(f"/imports/{run_id}", status_code=303)
+
+
+def _opens_leads(viewer: Viewer) -> bool:
+    """Say whether this person may follow a link to a lead."""
+    return viewer.is_one_of(Role.ADVISER, Role.MANAGER)
 
 
 def _wake_workers(uow: UnitOfWork, hints: HintPort) -> None:

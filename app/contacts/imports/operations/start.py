@@ -109,7 +109,8 @@ async def start_import(
 
 
 async def stop_import(uow: UnitOfWork, *, run_id: int, now: datetime) -> None:
-    """Cancel a run that has not finished. What it has done so far stays."""
+    """Cancel a run that has not finished. What it has done so far stays. Raises NotFound and Conflict."""
+    await _run_exists(uow, run_id)
     if not await runs.change_status(
         uow,
         run_id=run_id,
@@ -121,11 +122,17 @@ async def stop_import(uow: UnitOfWork, *, run_id: int, now: datetime) -> None:
 
 
 async def resume_import(uow: UnitOfWork, *, run_id: int) -> None:
-    """Let a run that was put aside for review go on where it stopped."""
+    """Let a run that was put aside for review go on where it stopped. Raises NotFound and Conflict."""
+    await _run_exists(uow, run_id)
     if not await runs.change_status(
         uow, run_id=run_id, before=("needs_review", "paused"), after="waiting", now=None
     ):
         raise Conflict("This import does not wait for a review.")
+
+
+async def _run_exists(uow: UnitOfWork, run_id: int) -> None:
+    if await runs.find_run(uow, run_id=run_id) is None:
+        raise NotFound("There is no such import.")
 
 
 def source_of(*, content_hash: str, targets: Sequence[str], campaign_key: str) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from app.db.session import UnitOfWork
+from app.kernel.row_ids import is_row_id
 
 KIND: Final = "import"
 
@@ -113,6 +114,8 @@ async def open_run_of(uow: UnitOfWork, *, file_hash: str, campaign_key: str) -> 
 
 async def find_run(uow: UnitOfWork, *, run_id: int) -> StoredRun | None:
     """Return one import run without locking it."""
+    if not is_row_id(run_id):
+        return None
     row = (
         await uow.execute(
             f"SELECT {_RUN_COLUMNS} FROM runs WHERE id = :id AND kind = :kind",
