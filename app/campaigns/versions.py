@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.campaigns.domain.definition import CompiledVersion, compile_definition
+from app.campaigns.domain.compiling import compile_definition
+from app.campaigns.domain.definition import CompiledVersion
 from app.db.session import UnitOfWork
 
 _SEEN: dict[tuple[int, int], CompiledVersion] = {}

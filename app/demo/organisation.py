@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from app.campaigns.domain.definition import compile_definition
+from app.campaigns.domain.compiling import compile_definition
 from app.db.session import UnitOfWork
 from app.kernel.roles import Role
 

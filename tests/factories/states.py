@@ -6,9 +6,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from app.campaigns.domain.compiling import compile_definition
 from app.campaigns.domain.decide import decide_enrolment
-from app.campaigns.domain.definition import CompiledVersion, compile_definition
+from app.campaigns.domain.definition import CompiledVersion
 from app.campaigns.domain.enrolment import EnrolmentState, idempotency_key
+from app.campaigns.domain.schedule import Visit
 from app.campaigns.domain.stimuli import Facts, Position
 from app.campaigns.domain.vocabulary import Automation, Stage
 
@@ -36,6 +38,21 @@ DEFINITION: Final[dict[str, Any]] = {
 }
 
 
+VISITS_DEFINITION: Final[dict[str, Any]] = {
+    "paths": {
+        **DEFINITION["paths"],
+        "confirmation": [
+            {"key": "confirmed", "kind": "message", "template": "confirmed"},
+            {"key": "day_before", "kind": "wait", "until": {"booking": "start", "before": {"hours": 24}}},
+            {"key": "reminder", "kind": "message", "template": "reminder"},
+            {"key": "morning", "kind": "wait", "until": {"booking": "start", "before": {"hours": 2}}},
+            {"key": "see_you", "kind": "message", "template": "see_you"},
+        ],
+    }
+}
+VISIT: Final = Visit(9, NOW + timedelta(days=5), NOW + timedelta(days=5, hours=1))
+
+
 def version_of(definition: dict[str, Any] = DEFINITION) -> CompiledVersion:
     """Compile a definition as version 3 of campaign 5."""
     return compile_definition(definition, version_id=3, campaign_id=5, number=1)
@@ -47,6 +64,7 @@ def nurture(*steps: dict[str, Any]) -> CompiledVersion:
 
 
 VERSION: Final = version_of()
+VISITS: Final = version_of(VISITS_DEFINITION)
 
 
 def facts(**more: Any) -> Facts:

@@ -2,66 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
-from app.campaigns.domain.definition import CompiledVersion, EndStep, MessageStep, WaitStep
-from app.campaigns.domain.enrolment import (
-    Decision,
-    Effect,
-    EnrolmentState,
-    Event,
-    OpenReview,
-    QueueSend,
-    changed_columns,
-    idempotency_key,
+from app.campaigns.domain.definition import (
+    ConditionStep,
+    EndStep,
+    JumpStep,
+    MessageStep,
+    TaskStep,
+    WaitForStep,
+    WaitStep,
 )
-from app.campaigns.domain.schedule import wait_due
-from app.campaigns.domain.stimuli import Facts
-from app.campaigns.domain.vocabulary import STRICTNESS, Automation
+from app.campaigns.domain.draft import Draft, go_to, hold_for_mismatch
+from app.campaigns.domain.steps import due_of, run_condition, run_message, run_task, run_wait, run_wait_for
 
 MAX_INLINE_STEPS = 25
-
-NOT_STARTED = frozenset({"waiting", "queued", "superseded"})
-IN_THE_AIR = frozenset({"sending", "unknown"})
-DONE = frozenset({"accepted", "sent", "delivered", "read", "failed", "undelivered", "skipped"})
-
-
-@dataclass(slots=True)
-class Draft:
-    """A decision in the making: every emitted event takes the columns that changed since the one before it.
-
-    `queues` is the planner's alone: it reserves the sender's pace. Anything else that reaches a message leaves it
-    due at once.
-    """
-
-    state: EnrolmentState
-    facts: Facts
-    version: CompiledVersion
-    now: datetime
-    base: EnrolmentState | None
-    queues: bool = False
-    events: list[Event] = field(default_factory=list)
-    effects: list[Effect] = field(default_factory=list)
-
-    def change(self, **columns: Any) -> None:
-        """Set columns of the state."""
-        self.state = replace(self.state, **columns)
-
-    def emit(self, type: str, cause: str | None = None, **data: Any) -> None:
-        """Add an event that carries what has changed since the last one."""
-        kept = {k: v for k, v in data.items() if v is not None}
-        self.events.append(Event(type, cause, kept, changed_columns(self.base, self.state)))
-        self.base = self.state
-
-    def finish(self) -> Decision:
-        """Return the decision; what changed after the last event is added to that event."""
-        left = changed_columns(self.base, self.state)
-        if left:
-            last = self.events[-1] if self.events else Event("ignored", "state only")
-            self.events[-1:] = [Event(last.type, last.cause, last.data, {**last.set, **left})]
-        return Decision(self.state, tuple(self.events), tuple(self.effects))
 
 
 def run(draft: Draft) -> bool:
@@ -80,104 +35,46 @@ def run(draft: Draft) -> bool:
             return False
         match step:
             case EndStep():
+                draft.ended_reason = "path_ended" if step.reason == "path_end" else step.reason
                 draft.change(step=None)
                 return True
-            case WaitStep():
-                wait_from = state.wait_from or draft.now
-                due = wait_due(step, wait_from=wait_from, zone=draft.facts.zone)
-                if due > draft.now:
-                    draft.change(wait_from=wait_from, next_run_at=due)
-                    return False
-                move_on(draft, wait_from=draft.now)
-            case MessageStep(enabled=False):
-                draft.emit("skipped", "step_off", step=step.key)
-                move_on(draft, wait_from=draft.now)
-            case MessageStep() if not draft.queues:
-                draft.change(next_run_at=draft.now)
-                return False
             case MessageStep():
-                if not _meet_message(draft, step):
-                    return False
+                goes_on = run_message(draft, step)
+            case WaitStep():
+                goes_on = run_wait(draft, step)
+            case WaitForStep():
+                goes_on = run_wait_for(draft, step)
+            case ConditionStep():
+                goes_on = run_condition(draft, step)
+            case JumpStep():
+                goes_on = go_to(draft, step.to, wait_from=state.wait_from or draft.now)
+            case TaskStep():
+                goes_on = run_task(draft, step)
+        if not goes_on:
+            return False
     draft.change(next_run_at=draft.now)
     return False
 
 
-def move_on(draft: Draft, *, wait_from: datetime) -> None:
-    """Put the position on the step after the present one; a return position kept there moves along."""
-    state = draft.state
-    path = draft.version.paths.get(state.path or "")
-    if path is None or (state.step or "") not in path.index:
-        hold_for_mismatch(draft)
-        return
-    number = path.index[state.step or ""] + 1
-    following = path.steps[number].key if number < len(path.steps) else None
-    came_from_here = (state.return_path, state.return_step, state.return_lap) == (
-        state.path,
-        state.step,
-        state.lap,
+def start_path(draft: Draft, name: str) -> None:
+    """Begin a path in a new lap. One that this version does not have has ended as it begins."""
+    path = draft.version.paths.get(name)
+    lap = draft.facts.path_starts + 1
+    draft.change(
+        path=name,
+        step=path.key_at(0) if path else None,
+        lap=lap,
+        wait_from=draft.now if path else None,
+        next_run_at=None,
     )
-    if came_from_here:
-        draft.change(return_step=following)
-    draft.change(step=following, wait_from=wait_from, next_run_at=None)
+    draft.emit("path_entered", None, path=name, lap=lap)
 
 
 def timer_at_position(draft: Draft) -> datetime:
     """Return when a journey that may act again is due: waits count from max(now, their start + length)."""
     state = draft.state
     step = draft.version.step(state.path, state.step)
-    if isinstance(step, WaitStep):
-        return max(draft.now, wait_due(step, wait_from=state.wait_from or draft.now, zone=draft.facts.zone))
-    return draft.now
-
-
-def hold_for_mismatch(draft: Draft) -> None:
-    """Hold a journey whose position this version does not have: held, not guessed."""
-    hold(
-        draft,
-        ref=f"position:{draft.state.path}/{draft.state.step}",
-        title="This journey stands at a step its campaign version does not have.",
-        cause="version_mismatch",
-    )
-
-
-def hold(draft: Draft, *, ref: str, title: str, cause: str) -> None:
-    """Hold the journey and ask a person; a hold already standing keeps its own reference."""
-    if STRICTNESS[draft.state.automation] < STRICTNESS[Automation.HELD]:
-        draft.change(
-            held_from=draft.state.automation,
-            hold_ref=ref,
-            automation=Automation.HELD,
-            resume_at=None,
-            next_run_at=None,
-        )
-        draft.emit("held", cause, ref=ref)
-    draft.effects.append(OpenReview(ref, title))
-    draft.emit("task_opened", cause, kind="review", ref=ref)
-
-
-def _meet_message(draft: Draft, step: MessageStep) -> bool:
-    """Queue the message, or deal with the send that already has its key. Returns True where the flow goes on."""
-    state, facts = draft.state, draft.facts
-    assert state.path is not None
-    key = idempotency_key(
-        contact_id=facts.contact_id,
-        campaign_id=draft.version.campaign_id,
-        generation=state.generation,
-        path=state.path,
-        lap=state.lap,
-        step=step.key,
-    )
-    send_id, status = facts.sends.get(key, (None, None))
-    if status in DONE:
-        draft.emit("skipped", "already_sent", step=step.key, send_id=send_id)
-        move_on(draft, wait_from=draft.now)
-        return True
-    if status == "needs_review":
-        hold(draft, ref=f"send:{send_id}", title="Was this message sent?", cause="needs_review")
-        return False
-    draft.change(next_run_at=None)
-    if status in IN_THE_AIR:
-        return False
-    draft.effects.append(QueueSend(state.path, step.key, state.lap, step.template, step.channels[0]))
-    draft.emit("send_queued", None, step=step.key, path=state.path, lap=state.lap, template=step.template)
-    return False
+    if not isinstance(step, WaitStep):
+        return draft.now
+    due = due_of(draft, step, state.wait_from or draft.now)
+    return draft.now if due is None else max(draft.now, due)

@@ -1,41 +1,105 @@
-"""Campaign definitions: the JSON a marketer publishes, checked and compiled to numbered instructions."""
+"""Campaign versions as they run: paths of numbered steps, with jumps that only lead forward."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import time, timedelta
-from typing import Any
+from enum import StrEnum
 
-from app.campaigns.domain.vocabulary import Path
-from app.kernel.errors import Invalid
+from app.campaigns.domain.conditions import Test
 
-LONGEST_WAIT = timedelta(days=3650)
-_KNOWN_CHANNELS = (
-    "whatsapp",
-)  # others come with their gateways; until then a definition cannot ask for them
+
+class Need(StrEnum):
+    """What a version's steps want to know besides the enrolment; facts nobody needs are not read."""
+
+    CHANNELS = "which channels reach the person"
+    SIGNALS = "what the person did, and when"
+    VALUES = "the facts that conditions look at"
+    BOOKING = "the booking that waits hang on"
+    CALENDAR = "working days and holidays"
+
+
+@dataclass(frozen=True, slots=True)
+class SendWindow:
+    """The local days (0 = Monday) and hours [opens, closes) in which a message may go out."""
+
+    days: frozenset[int]
+    opens: time
+    closes: time
 
 
 @dataclass(frozen=True, slots=True)
 class MessageStep:
-    """Send one approved template on the first channel of the order."""
+    """Send one approved template on the first channel of the order that reaches the person."""
 
     key: str
     template: str
     channels: tuple[str, ...]
     optional: bool = False
     enabled: bool = True
+    window: SendWindow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BookingMoment:
+    """A moment that hangs on the booking: `offset` after its start or end, before it where negative."""
+
+    edge: str  # start, end
+    offset: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class WaitStep:
-    """Wait for `length`, then, where `until` is given, until that local time of day."""
+    """Wait for `length` and `business_days`, then, where `until` is given, until that local time of day.
+
+    With `booking` it waits for that moment instead; one already past skips the message that follows.
+    """
 
     key: str
     length: timedelta
     until: time | None = None
+    enabled: bool = True
+    business_days: int = 0
+    booking: BookingMoment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForStep:
+    """Wait until one of the signals was seen since the step before began; after `length` go to `otherwise`."""
+
+    key: str
+    signals: tuple[str, ...]
+    length: timedelta
+    otherwise: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionStep:
+    """Go on where the test holds, else go to `otherwise`."""
+
+    key: str
+    test: Test
+    otherwise: int
+
+
+@dataclass(frozen=True, slots=True)
+class JumpStep:
+    """Go to a later step: where a branch rejoins the path. Made by the compiler."""
+
+    key: str
+    to: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStep:
+    """Ask a person to do something within `due`; the path goes on at once."""
+
+    key: str
+    task: str
+    title: str
+    due: timedelta
+    who: str  # owner, pool
     enabled: bool = True
 
 
@@ -48,7 +112,7 @@ class EndStep:
     enabled: bool = True
 
 
-Step = MessageStep | WaitStep | EndStep
+Step = MessageStep | WaitStep | WaitForStep | ConditionStep | JumpStep | TaskStep | EndStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +122,10 @@ class CompiledPath:
     name: str
     steps: tuple[Step, ...]
     index: Mapping[str, int]
+
+    def key_at(self, number: int) -> str | None:
+        """Return the key of a step by its number; None behind the last one."""
+        return self.steps[number].key if number < len(self.steps) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +137,7 @@ class CompiledVersion:
     number: int
     paths: Mapping[str, CompiledPath]
     structure_hash: str
+    needs: frozenset[Need] = frozenset()
 
     def step(self, path: str | None, key: str | None) -> Step | None:
         """Return the step at a position, or None where this version has no such position."""
@@ -77,89 +146,14 @@ class CompiledVersion:
             return None
         return compiled.steps[compiled.index[key]]
 
+    @property
+    def channels(self) -> frozenset[str]:
+        """The channels that its messages can use."""
+        return frozenset(channel for step in self.messages for channel in step.channels)
 
-def compile_definition(
-    definition: Mapping[str, Any], *, version_id: int, campaign_id: int, number: int
-) -> CompiledVersion:
-    """Check a definition and compile it. Raises `Invalid` that names the path and the step at fault."""
-    given = definition.get("paths")
-    if not isinstance(given, Mapping) or Path.NURTURE not in given:
-        raise Invalid("A definition needs `paths` with at least a `nurture` path.")
-    seen: set[str] = set()
-    paths = {name: _compile_path(name, steps, seen) for name, steps in given.items()}
-    return CompiledVersion(version_id, campaign_id, number, paths, structure_hash(paths))
-
-
-def structure_hash(paths: Mapping[str, CompiledPath]) -> str:
-    """Hash what a live enrolment's position depends on: paths, step keys, kinds and their order."""
-    shape = {
-        name: [(step.key, type(step).__name__) for step in path.steps] for name, path in sorted(paths.items())
-    }
-    return hashlib.sha256(json.dumps(shape).encode()).hexdigest()[:16]
-
-
-def _compile_path(name: str, steps: Any, seen: set[str]) -> CompiledPath:
-    if name not in set(Path):
-        raise Invalid(f"There is no path `{name}`; paths are {', '.join(Path)}.")
-    if not isinstance(steps, list) or not steps:
-        raise Invalid(f"Path `{name}` has no steps.")
-    compiled = tuple(_compile_step(name, number, step, seen) for number, step in enumerate(steps, start=1))
-    return CompiledPath(name, compiled, {step.key: at for at, step in enumerate(compiled)})
-
-
-def _compile_step(path: str, number: int, step: Any, seen: set[str]) -> Step:
-    where = f"Path `{path}`, step {number}"
-    if not isinstance(step, Mapping) or not isinstance(step.get("key"), str) or not step["key"]:
-        raise Invalid(f"{where}: a step is an object with a stable `key`.")
-    key = step["key"]
-    if key in seen:
-        raise Invalid(f"{where}: the key `{key}` is used twice in this campaign.")
-    seen.add(key)
-    where = f"{where} (`{key}`)"
-    enabled = bool(step.get("enabled", True))
-    match step.get("kind"):
-        case "message":
-            if not step.get("template"):
-                raise Invalid(f"{where}: a message names its `template`.")
-            channels = _channels(where, step.get("channels", ["whatsapp"]))
-            optional = bool(step.get("optional", False))
-            if not enabled and not optional:
-                raise Invalid(f"{where}: only an optional step can be switched off.")
-            return MessageStep(key, str(step["template"]), channels, optional, enabled)
-        case "wait":
-            return WaitStep(key, _length(where, step), _local_time(where, step.get("until")), enabled)
-        case "end":
-            return EndStep(key, str(step.get("reason", "path_end")), True)
-        case other:
-            raise Invalid(f"{where}: unknown kind `{other}`; known are message, wait, end.")
-
-
-def _channels(where: str, given: Any) -> tuple[str, ...]:
-    if not isinstance(given, list | tuple) or not given or not all(c in _KNOWN_CHANNELS for c in given):
-        raise Invalid(f"{where}: `channels` is a list; known is {', '.join(_KNOWN_CHANNELS)}.")
-    return tuple(given)
-
-
-def _length(where: str, step: Mapping[str, Any]) -> timedelta:
-    parts = {unit: step.get(unit, 0) for unit in ("days", "hours", "minutes")}
-    if any(isinstance(v, bool) or not isinstance(v, int | float) or v < 0 for v in parts.values()):
-        raise Invalid(f"{where}: days, hours and minutes are numbers from 0 up.")
-    try:
-        length = timedelta(**parts)
-    except (OverflowError, ValueError):
-        length = timedelta.max
-    if length > LONGEST_WAIT:
-        raise Invalid(f"{where}: a wait is at most {LONGEST_WAIT.days} days long.")
-    return length
-
-
-def _local_time(where: str, given: Any) -> time | None:
-    if given is None:
-        return None
-    try:
-        at = time.fromisoformat(given)
-    except (TypeError, ValueError):
-        at = None
-    if at is None or at.tzinfo is not None:
-        raise Invalid(f"{where}: `until` is a local time such as 10:00.")
-    return at
+    @property
+    def messages(self) -> tuple[MessageStep, ...]:
+        """The message steps of all paths, in order."""
+        return tuple(
+            step for path in self.paths.values() for step in path.steps if isinstance(step, MessageStep)
+        )

@@ -119,6 +119,17 @@ class OpenReview:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenTask:
+    """Ask a person to do something by `due_at`; `subject` names it within the enrolment, one open task for each."""
+
+    kind: str
+    subject: str
+    title: str
+    due_at: datetime
+    who: str = "owner"  # owner, pool
+
+
+@dataclass(frozen=True, slots=True)
 class SuppressChannel:
     """Close a channel, or `all`, for the contact."""
 
@@ -134,7 +145,16 @@ class CoolDown:
     until: datetime | None = None
 
 
-Effect = QueueSend | SupersedeSends | OpenHandoff | CloseHandoff | OpenReview | SuppressChannel | CoolDown
+Effect = (
+    QueueSend
+    | SupersedeSends
+    | OpenHandoff
+    | CloseHandoff
+    | OpenReview
+    | OpenTask
+    | SuppressChannel
+    | CoolDown
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class Do(StrEnum):
     """What a row does besides moving: each is one small function in `decide`."""
 
     KEEP_RETURN = "keep the return position"
-    KEEP_NURTURE_RETURN = "keep the return position unless it is on confirmation"
+    BACK_TO_RETURN = "stand at the return position"
     OPEN_HANDOFF = "open a handoff, or let the open one's next clock run"
     CLOSE_HANDOFF = "close the open handoff"
     COOL_DOWN = "write a cool-down by reason"
@@ -32,8 +32,10 @@ class Do(StrEnum):
     REVIEW = "open a review task and remember what was held"
     RESUME_LATER = "set when automation wakes by itself"
     ATTRIBUTE_REPLY = "credit the first reply to the last send before it"
+    ATTRIBUTE_BOOKING = "credit the first booking to the last send before it"
     TASK_FOR_HOST = "open a task for the host of a booking"
     TASK_MARK_VISIT = "ask for the visit to be marked"
+    TASK_IF_ABOUT_VISIT = "open a task where the message was about a visit"
     SETTLE_REVIEW = "carry out what the reviewer said"
     POSITION_ONLY = "move position and timer only"
 
@@ -42,8 +44,7 @@ class Do(StrEnum):
 class Row:
     """One row: from these stages, at this stimulus, to that stage and automation, with these effects.
 
-    `starts` names the path that begins a new lap; `only` limits the row to some automation states;
-    `booking` marks the rows that need a booking.
+    `starts` names the path that begins a new lap; `only` limits the row to some automation states.
     """
 
     id: str
@@ -54,7 +55,6 @@ class Row:
     does: tuple[Do, ...] = ()
     starts: Path | None = None
     only: frozenset[Automation] | None = None
-    booking: bool = False
 
 
 _PERSUADING = frozenset({Stage.NURTURING, Stage.ATTENDED, Stage.NO_SHOW})
@@ -109,11 +109,10 @@ TABLE: tuple[Row, ...] = (
         Stim.BOOKED,
         Stage.BOOKED,
         _A.ACTIVE,
-        (Do.KEEP_RETURN, Do.SUPERSEDE, Do.CLOSE_HANDOFF),
+        (Do.ATTRIBUTE_BOOKING, Do.KEEP_RETURN, Do.SUPERSEDE, Do.CLOSE_HANDOFF),
         starts=Path.CONFIRMATION,
-        booking=True,
     ),
-    Row("booked.again", frozenset({Stage.BOOKED}), Stim.BOOKED, SAME, SAME, booking=True),
+    Row("booked.again", frozenset({Stage.BOOKED}), Stim.BOOKED, SAME, SAME),
     Row(
         "rescheduled",
         frozenset({Stage.BOOKED}),
@@ -122,7 +121,6 @@ TABLE: tuple[Row, ...] = (
         _A.ACTIVE,
         (Do.SUPERSEDE,),
         starts=Path.CONFIRMATION,
-        booking=True,
     ),
     Row(
         "cancelled",
@@ -130,8 +128,7 @@ TABLE: tuple[Row, ...] = (
         Stim.CANCELLED,
         Stage.ENGAGED,
         _A.PAUSED,
-        (Do.KEEP_NURTURE_RETURN, Do.SUPERSEDE, Do.OPEN_HANDOFF),
-        booking=True,
+        (Do.BACK_TO_RETURN, Do.SUPERSEDE, Do.OPEN_HANDOFF),
     ),
     Row(
         "attended",
@@ -141,7 +138,6 @@ TABLE: tuple[Row, ...] = (
         _A.ACTIVE,
         (Do.SUPERSEDE,),
         starts=Path.POST_VISIT,
-        booking=True,
     ),
     Row(
         "no_show",
@@ -151,7 +147,6 @@ TABLE: tuple[Row, ...] = (
         _A.ACTIVE,
         (Do.SUPERSEDE,),
         starts=Path.REBOOK,
-        booking=True,
     ),
     Row(
         "corrected.to_no_show",
@@ -161,7 +156,6 @@ TABLE: tuple[Row, ...] = (
         _A.ACTIVE,
         (Do.SUPERSEDE,),
         starts=Path.REBOOK,
-        booking=True,
     ),
     Row(
         "corrected.to_attended",
@@ -171,7 +165,6 @@ TABLE: tuple[Row, ...] = (
         _A.ACTIVE,
         (Do.SUPERSEDE,),
         starts=Path.POST_VISIT,
-        booking=True,
     ),
     Row(
         "path_ended.booked",
@@ -180,7 +173,6 @@ TABLE: tuple[Row, ...] = (
         SAME,
         _A.ACTIVE,
         (Do.TASK_MARK_VISIT,),
-        booking=True,
     ),
     Row(
         "adviser.resumes",
@@ -225,11 +217,19 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "opted_out.doubtful",
-        LIVE,
+        _UNBOOKED,
         Stim.DOUBTFUL_OPT_OUT,
         Stage.ENGAGED,
         _A.PAUSED,
         (Do.ATTRIBUTE_REPLY, Do.KEEP_RETURN, Do.OPEN_HANDOFF),
+    ),
+    Row(  # the visit stands until somebody cancels it
+        "opted_out.doubtful.booked",
+        frozenset({Stage.BOOKED}),
+        Stim.DOUBTFUL_OPT_OUT,
+        SAME,
+        _A.PAUSED,
+        (Do.ATTRIBUTE_REPLY, Do.OPEN_HANDOFF),
     ),
     Row(
         "complained",
@@ -250,13 +250,14 @@ TABLE: tuple[Row, ...] = (
         only=frozenset({_A.ACTIVE}),
     ),
     Row("resume_due", LIVE, Stim.RESUME_DUE, SAME, _A.ACTIVE, only=frozenset({_A.PAUSED})),
-    Row("failed_later", LIVE, Stim.FAILED_LATER, SAME, SAME),
+    Row("failed_later", LIVE, Stim.FAILED_LATER, SAME, SAME, (Do.TASK_IF_ABOUT_VISIT,)),
     Row(  # also where automation would wake by itself: then the pause stands without end
         "operator.pause", LIVE, Stim.OPERATOR_PAUSED, SAME, _A.PAUSED, only=frozenset({_A.ACTIVE, _A.PAUSED})
     ),
     Row("operator.resume", LIVE, Stim.OPERATOR_RESUMED, SAME, _A.ACTIVE, only=frozenset({_A.PAUSED})),
     Row("operator.hold", LIVE, Stim.OPERATOR_HELD, SAME, _A.HELD, only=frozenset({_A.ACTIVE, _A.PAUSED})),
     Row("operator.release", LIVE, Stim.OPERATOR_RELEASED, SAME, HELD_FROM, only=frozenset({_A.HELD})),
+    Row("version.moved", LIVE, Stim.VERSION_MOVED, SAME, SAME),
     Row("inconclusive", LIVE, Stim.INCONCLUSIVE, SAME, _A.HELD, (Do.REVIEW,)),
     Row(
         "review.resolved",

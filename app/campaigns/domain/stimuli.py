@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar
 
+from app.advisers.domain.sla import DEFAULT_CALENDAR
+from app.campaigns.domain.schedule import Visit
 from app.campaigns.domain.vocabulary import Outcome, Stim
+from app.kernel.working_calendar import WorkingCalendar
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class SendAccepted:
     attempt_id: str
     via: str
     already_counted: bool = False  # a later word about the same send: rank only
+    started_at: datetime | None = None  # when the attempt began: what the person did since then answers it
     stim: ClassVar[Stim] = Stim.SEND_ACCEPTED
 
 
@@ -53,12 +57,13 @@ class SendSkipped:
 
 @dataclass(frozen=True, slots=True)
 class SendDeferred:
-    """The step waits until `until` for a stated reason."""
+    """The step waits until `until` for a stated reason; with `sender_id` its next channel takes over."""
 
     position: Position
     send_id: int
     reason: str
     until: datetime
+    sender_id: int | None = None
     stim: ClassVar[Stim] = Stim.SEND_DEFERRED
 
 
@@ -130,11 +135,13 @@ class ResumeDue:
 
 @dataclass(frozen=True, slots=True)
 class FailedLater:
-    """The provider accepted the message and then reported that it failed."""
+    """The provider accepted the message and then reported that it failed; `again`: the send is tried once more."""
 
     send_id: int
     step: str
     code: str | None
+    path: str | None = None
+    again: bool = False
     stim: ClassVar[Stim] = Stim.FAILED_LATER
 
 
@@ -196,11 +203,79 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitingBooking:
-    """A stimulus that needs a booking; the slice that makes bookings brings it."""
+class Seen:
+    """The person did something that a `wait_for` may be waiting for."""
 
-    stim: Stim
+    kind: str
+    at: datetime
+    cause: str | None = None
+    stim: ClassVar[Stim] = Stim.WAIT_FOR_MET
+
+
+@dataclass(frozen=True, slots=True)
+class VersionAdopted:
+    """Another version of the same structure takes over; `decide` is given that version."""
+
+    stim: ClassVar[Stim] = Stim.VERSION_ADOPTED
+
+
+@dataclass(frozen=True, slots=True)
+class VersionMoved:
+    """A person moves the journey to another version by a mapping of step keys; `decide` is given that version."""
+
     actor: str
+    steps: Mapping[str, str | None]  # old key -> new key; None ends the path
+    stim: ClassVar[Stim] = Stim.VERSION_MOVED
+
+
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """A visit was booked, by the lead or for them."""
+
+    actor: str
+    visit: Visit
+    stim: ClassVar[Stim] = Stim.BOOKED
+
+
+@dataclass(frozen=True, slots=True)
+class Rescheduled:
+    """The visit has another time."""
+
+    actor: str
+    visit: Visit
+    stim: ClassVar[Stim] = Stim.RESCHEDULED
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The visit will not take place."""
+
+    actor: str
+    stim: ClassVar[Stim] = Stim.CANCELLED
+
+
+@dataclass(frozen=True, slots=True)
+class Attended:
+    """The lead came."""
+
+    actor: str
+    stim: ClassVar[Stim] = Stim.ATTENDED
+
+
+@dataclass(frozen=True, slots=True)
+class NoShow:
+    """The lead did not come."""
+
+    actor: str
+    stim: ClassVar[Stim] = Stim.NO_SHOW
+
+
+@dataclass(frozen=True, slots=True)
+class AttendanceCorrected:
+    """It was the other way round: a person corrects who came."""
+
+    actor: str
+    stim: ClassVar[Stim] = Stim.ATTENDANCE_CORRECTED
 
 
 Stimulus = (
@@ -222,7 +297,15 @@ Stimulus = (
     | Inconclusive
     | ReviewResolved
     | Merged
-    | AwaitingBooking
+    | Seen
+    | VersionAdopted
+    | VersionMoved
+    | Booked
+    | Rescheduled
+    | Cancelled
+    | Attended
+    | NoShow
+    | AttendanceCorrected
 )
 
 
@@ -230,13 +313,27 @@ Stimulus = (
 class Facts:
     """What `decide` may know besides state, version and stimulus.
 
-    `sends` maps idempotency keys of sends that exist to their (id, status); `zone` is the contact's time zone;
-    `last_send_id` is the last accepted campaign send before this stimulus.
+    `zone` is the contact's time zone; `handoff_open`, `owned`: a person has the lead; `answered`: the lead's last
+    message has its answer. `last_send_id` is the last accepted campaign send before this stimulus. `sends` maps
+    idempotency keys of sends that exist to their (id, status), `tried` to the channels that did not work for them.
+
+    What a version's steps need comes on top: `channels` that reach the person (None: not asked) and the `senders`
+    of the campaign by channel; `values` of the facts that conditions name; what was `seen` of the person, oldest
+    first; the `visit` that is booked; the organisation's `calendar`. `path_starts` counts the paths begun so far.
     """
 
     contact_id: int
     zone: str
     handoff_open: bool = False
     owned: bool = False
+    answered: bool = False
     last_send_id: int | None = None
     sends: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    tried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    channels: frozenset[str] | None = None
+    senders: Mapping[str, int] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    seen: tuple[Seen, ...] = ()
+    visit: Visit | None = None
+    calendar: WorkingCalendar = DEFAULT_CALENDAR
+    path_starts: int = 1

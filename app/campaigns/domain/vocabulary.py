@@ -58,6 +58,7 @@ class Stim(StrEnum):
     WAIT_FOR_MET = "wait_for_met"
     FACTS_ARRIVED = "facts_arrived"
     VERSION_ADOPTED = "version_adopted"
+    VERSION_MOVED = "version_moved"
     HUMAN_SIGNAL = "human_signal"
     BOOKED = "booked"
     RESCHEDULED = "rescheduled"
@@ -95,6 +96,7 @@ COMMANDS = frozenset(
         Stim.OPERATOR_RELEASED,
         Stim.REVIEW_RESOLVED,
         Stim.ATTENDANCE_CORRECTED,
+        Stim.VERSION_MOVED,
     }
 )
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.campaigns.domain.definition import MessageStep, WaitStep, compile_definition
+from app.campaigns.domain.compiling import compile_definition
+from app.campaigns.domain.definition import MessageStep, WaitStep
 from app.kernel.errors import Invalid
 from tests.factories.states import nurture, version_of
 

@@ -1,4 +1,4 @@
-"""The transition table through `decide`: every row that needs no booking."""
+"""The transition table through `decide`: what happens to a journey without a visit. Visits: `test_visits`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from app.campaigns.domain.enrolment import (
 from app.campaigns.domain.machine import TABLE, find_row
 from app.campaigns.domain.stimuli import (
     AdviserResumed,
+    AttendanceCorrected,
     AutoReplied,
-    AwaitingBooking,
     ChannelLost,
     Closed,
     Complained,
@@ -590,8 +590,7 @@ PAUSED = state(automation=A.PAUSED, next_run_at=None)
         (PAUSED, AdviserResumed("user:1")),
         (engaged(automation=A.HELD, held_from=A.PAUSED), AdviserResumed("user:1")),
         (state(), ReviewResolved("user:1", "skip", position(), 31)),
-        (state(), AwaitingBooking(Stim.ATTENDANCE_CORRECTED, "user:1")),
-        (state(), AwaitingBooking(Stim.BOOKED, "user:1")),
+        (state(), AttendanceCorrected("user:1")),
     ],
 )
 def test_a_command_without_a_row_is_refused_in_words(before: EnrolmentState, stimulus: Stimulus) -> None:
@@ -672,31 +671,3 @@ def test_no_row_leaves_a_terminal_stage() -> None:
         for stage in TERMINAL
         for stim in Stim
     )
-
-
-def test_every_row_without_a_booking_is_walked_by_this_module() -> None:
-    walked = {
-        "human.persuading",
-        "human.engaged",
-        "human.booked",
-        "adviser.resumes",
-        "closed",
-        "path_ended.persuading",
-        "path_ended.attended",
-        "opted_out",
-        "opted_out.doubtful",
-        "complained",
-        "channel_lost",
-        "auto_replied",
-        "resume_due",
-        "failed_later",
-        "operator.pause",
-        "operator.resume",
-        "operator.hold",
-        "operator.release",
-        "inconclusive",
-        "review.resolved",
-        "merged",
-    }
-    rows = {row.id for row in TABLE if not row.booking and not row.id.startswith("position.")}
-    assert rows == walked

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from app.campaigns.domain.definition import compile_definition
+from app.campaigns.domain.compiling import compile_definition
 from app.campaigns.domain.gates import GatePolicy
 from app.leads.next_step import Standing, next_step
 from app.leads.views import NextStep
