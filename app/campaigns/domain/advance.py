@@ -36,7 +36,7 @@ def run(draft: Draft) -> bool:
         match step:
             case EndStep():
                 draft.ended_reason = "path_ended" if step.reason == "path_end" else step.reason
-                draft.change(step=None)
+                draft.change(step=None, wait_from=None)
                 return True
             case MessageStep():
                 goes_on = run_message(draft, step)

@@ -128,5 +128,5 @@ def go_to(draft: Draft, number: int, *, wait_from: datetime) -> bool:
     )
     if came_from_here:
         draft.change(return_step=following)
-    draft.change(step=following, wait_from=wait_from, next_run_at=None)
+    draft.change(step=following, wait_from=wait_from if following else None, next_run_at=None)
     return True

@@ -122,7 +122,6 @@ def _reminds(state: EnrolmentState) -> bool:
 
 
 def _run(draft: Draft) -> None:
-    over_before = draft.state.step is None
     if not run(draft):
         return
     row = machine.find_row(stage=draft.state.stage, automation=draft.state.automation, stim=Stim.PATH_ENDED)
@@ -130,17 +129,17 @@ def _run(draft: Draft) -> None:
         draft.change(next_run_at=None)
         hold(draft, ref="path_end", title="The path of this journey has ended.", cause="path_ended")
     elif Do.TASK_MARK_VISIT in row.does:
-        _await_visit(draft, over_before=over_before)
+        _await_visit(draft)
     else:
         assert isinstance(row.to, Stage)
         leave(draft, row.to, draft.ended_reason, None)
         cool_down(draft, Due())
 
 
-def _await_visit(draft: Draft, *, over_before: bool) -> None:
+def _await_visit(draft: Draft) -> None:
     """Behind the confirmation: half an hour after the slot somebody marks the visit; nobody is a no-show by itself.
 
-    `wait_from` is empty until that was asked, then it is when.
+    `wait_from` is empty at the end of a path; once that was asked it says when.
     """
     visit = draft.facts.visit
     if visit is None:
@@ -148,8 +147,6 @@ def _await_visit(draft: Draft, *, over_before: bool) -> None:
             draft, ref="booking", title="This journey is booked, and there is no booking.", cause="no_booking"
         )
         return
-    if not over_before:
-        draft.change(wait_from=None)
     asks_at = visit.ends_at + MARK_AFTER
     asked_at = draft.state.wait_from
     if asked_at is None and draft.now < asks_at:

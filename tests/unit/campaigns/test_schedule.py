@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.advisers.domain.sla import DEFAULT_CALENDAR
 from app.campaigns.domain.definition import WaitStep
 from app.campaigns.domain.schedule import next_local_time, quiet_until, wait_due
 
@@ -35,20 +36,31 @@ def utc(text: str) -> datetime:
 )
 def test_S05_a_wait_of_any_length_ends_exactly_then(length: timedelta) -> None:
     start = utc("2026-11-30T01:00:00+00:00")
-    assert wait_due(WaitStep("w", length), wait_from=start, zone=KL) == start + length
+    assert (
+        wait_due(WaitStep("w", length), wait_from=start, zone=KL, calendar=DEFAULT_CALENDAR) == start + length
+    )
 
 
 def test_a_wait_until_a_local_time_ends_at_the_first_such_time_after_its_length() -> None:
     wait = WaitStep("w", timedelta(days=2), time(10, 0))
     early = utc("2026-11-30T09:00:00+08:00")
     late = utc("2026-11-30T10:00:01+08:00")
-    assert wait_due(wait, wait_from=early, zone=KL) == utc("2026-12-02T10:00:00+08:00")
-    assert wait_due(wait, wait_from=late, zone=KL) == utc("2026-12-03T10:00:00+08:00")
+    assert wait_due(wait, wait_from=early, zone=KL, calendar=DEFAULT_CALENDAR) == utc(
+        "2026-12-02T10:00:00+08:00"
+    )
+    assert wait_due(wait, wait_from=late, zone=KL, calendar=DEFAULT_CALENDAR) == utc(
+        "2026-12-03T10:00:00+08:00"
+    )
 
 
 def test_a_switched_off_wait_is_over_when_it_begins() -> None:
     start = utc("2026-11-30T01:00:00+00:00")
-    assert wait_due(WaitStep("w", timedelta(days=2), None, False), wait_from=start, zone=KL) == start
+    assert (
+        wait_due(
+            WaitStep("w", timedelta(days=2), None, False), wait_from=start, zone=KL, calendar=DEFAULT_CALENDAR
+        )
+        == start
+    )
 
 
 @pytest.mark.parametrize(

@@ -84,11 +84,16 @@ def standing(stage: Stage, automation: Automation) -> EnrolmentState:
     """Return a journey at its first wait, or before a visit, in this state of automation."""
     more: dict[str, Any] = {"stage": stage, "automation": automation}
     if stage in (Stage.ENGAGED, Stage.BOOKED):
-        more |= {"return_stage": Stage.NURTURING, "return_path": "nurture", "return_step": "wait_1", "return_lap": 1}
+        more |= {
+            "return_stage": Stage.NURTURING,
+            "return_path": "nurture",
+            "return_step": "wait_1",
+            "return_lap": 1,
+        }
     if stage is Stage.BOOKED:
         more |= {"path": "confirmation", "step": "day_before", "lap": 2, "booking_id": VISIT.id}
     if automation is A.HELD:
-        more |= {"held_from": A.ACTIVE, "hold_ref": "send:31", "next_run_at": None}
+        more |= {"held_from": A.ACTIVE, "hold_ref": "send:99", "next_run_at": None}
     if automation is A.PAUSED:
         more |= {"next_run_at": NOW + timedelta(days=2) if stage is Stage.BOOKED else None, "resume_at": NOW}
     return state(**more)
@@ -104,9 +109,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("row", "stage", "automation"), CASES, ids=[f"{r.id}-{s}-{a}" for r, s, a in CASES]
-)
+@pytest.mark.parametrize(("row", "stage", "automation"), CASES, ids=[f"{r.id}-{s}-{a}" for r, s, a in CASES])
 def test_a_row_moves_stage_and_automation_as_its_columns_say(
     row: Row, stage: Stage, automation: Automation
 ) -> None:
