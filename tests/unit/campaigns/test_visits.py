@@ -155,8 +155,8 @@ def test_whoever_came_is_thanked_and_whoever_did_not_is_asked_again(
 
 
 def test_behind_the_visit_somebody_is_asked_and_nobody_is_a_no_show_by_itself() -> None:
-    over = act(booked(step=None, wait_from=NOW), Due(), now=VISIT.starts_at)
-    assert over.state.next_run_at is not None
+    early = act(booked(step=None, wait_from=None), Due(), now=VISIT.starts_at).state
+    assert (early.automation, early.next_run_at) == (A.ACTIVE, VISIT.ends_at + timedelta(minutes=30))
     asked = act(booked(step=None, wait_from=None), Due(), now=VISIT.ends_at + timedelta(minutes=30))
     assert [t.kind for t in effects(asked, OpenTask)] == ["mark_visit"]
     patience = asked.state.next_run_at
