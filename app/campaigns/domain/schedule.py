@@ -8,9 +8,6 @@ from zoneinfo import ZoneInfo
 from app.campaigns.domain.definition import WaitStep
 from app.kernel.local_time import moment_of
 
-DEFAULT_ZONE = "Asia/Kuala_Lumpur"
-"""Where people live of whom nobody said so; their quiet hours are this zone's."""
-
 
 def wait_due(step: WaitStep, *, wait_from: datetime, zone: str) -> datetime:
     """Return when a wait that began at `wait_from` is over, in UTC."""

@@ -12,7 +12,6 @@ import msgspec
 from app.campaigns.domain.decide import decide_enrolment
 from app.campaigns.domain.definition import CompiledVersion, MessageStep
 from app.campaigns.domain.enrolment import COVERED, Decision
-from app.campaigns.domain.schedule import DEFAULT_ZONE
 from app.campaigns.domain.stimuli import Facts
 from app.campaigns.operations.reach import REACHES
 from app.campaigns.repository import INSERT_COLUMNS, INSERT_TYPES
@@ -267,7 +266,7 @@ async def _begin(
             version=campaign.version,
             sender_id=campaign.sender_id,
             generation=facts.generation,
-            facts=Facts(request.contact_id, facts.zone or DEFAULT_ZONE),
+            facts=Facts(request.contact_id, facts.zone or uow.zone),
             actor=actor,
             now=now,
         )

@@ -316,7 +316,7 @@ async def _next_step(
         has_handoff=thread.handoff_id is not None,
         in_flight=row.in_flight,
         stops=stops,
-        zone=row.time_zone or zone,
+        zone=row.time_zone or uow.zone,
     )
     return next_step(
         standing,
