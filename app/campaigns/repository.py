@@ -12,6 +12,7 @@ from sqlalchemy import Result, Row
 
 from app.campaigns.domain.enrolment import COVERED, Decision, EnrolmentState, Event, to_json
 from app.campaigns.domain.vocabulary import Automation, Stage
+from app.campaigns.events import JourneyEnded
 from app.db.session import UnitOfWork
 from app.ledger.repository import LedgerRow, append_events
 
@@ -171,6 +172,14 @@ async def save_changes(uow: UnitOfWork, changes: Sequence[Change], *, actor: str
         )
     await uow.execute(_UPDATE, {"rows": msgspec.json.encode(rows).decode()})
     await append_events(uow, events)
+    for change in changes:
+        if _ends(change):
+            uow.emit(JourneyEnded(change.record.contact_id, change.record.id))
+
+
+def _ends(change: Change) -> bool:
+    over = Automation.COMPLETED
+    return change.record.state.automation is not over and change.decision.state.automation is over
 
 
 def ledger_rows(record: Record, decision: Decision, *, actor: str, at: datetime) -> list[LedgerRow]:
