@@ -107,7 +107,7 @@ WHERE g.processed_at IS NOT NULL AND g.human
 # that was written later (a backfill) could not be kept before, and one that was lifted was over.
 I6: Final = Invariant(
     id="I6",
-    title="No live enrolment without a usable channel; none begun inside a cool-down written before it, without an override",
+    title="No live enrolment without a usable channel; none begun inside a cool-down known then, without an override",
     sql="""
 WITH used AS (
     SELECT DISTINCT v.id AS version_id, channel.name

@@ -16,7 +16,9 @@ from tests.fixtures.engine import World
 from tests.integration.campaigns.doors import close, cooldowns, enter, other_campaign, setting
 from tests.integration.campaigns.steps import enrol_one, enrolment, report, sent_to, told
 
-WRITTEN_WITH_THE_END = "SELECT c.xmin = e.xmin FROM cooldowns c JOIN enrolments e ON e.id = c.enrolment_id WHERE c.contact_id = :id"
+WRITTEN_WITH_THE_END = """
+SELECT c.xmin = e.xmin FROM cooldowns c JOIN enrolments e ON e.id = c.enrolment_id WHERE c.contact_id = :id
+"""
 
 
 async def lift(world: World, lead: int, reason: str = "They asked us to go on") -> None:
