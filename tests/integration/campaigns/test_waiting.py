@@ -313,7 +313,7 @@ async def test_a_turn_that_nobody_told_is_found(world: World) -> None:
     assert (await requests_of(world, lead))[0].status == "admitted"
 
 
-async def test_R07_a_campaign_that_was_closed_meanwhile_refuses_those_who_waited_for_it(world: World) -> None:
+async def test_a_campaign_that_was_closed_meanwhile_refuses_those_who_waited_for_it(world: World) -> None:
     await setting(world, "cooldowns", NO_REST)
     lead = await waiting_lead(world)
     await world.execute("UPDATE campaigns SET status = 'archived' WHERE key = 'other'")
