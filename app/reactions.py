@@ -24,6 +24,7 @@ from app.advisers.events import (
     SlaWarned,
 )
 from app.advisers.operations.assignment import assign_waiting
+from app.campaigns.backfill.answers import close_answered
 from app.campaigns.domain.vocabulary import Outcome
 from app.campaigns.events import JourneyChanged, JourneyEnded, WaitingChanged
 from app.campaigns.operations.operate import close_journey, pause_for_human_words
@@ -57,7 +58,7 @@ def reactions(wiring: Wiring) -> Mapping[type, Sequence[Reaction]]:
     return {
         InboundReceived: [screens.thread_changed],
         SendChanged: [screens.thread_changed],
-        JourneyChanged: [screens.journey_changed],
+        JourneyChanged: [screens.journey_changed, journeys.close_answered],
         JourneyEnded: [journeys.give_turns],
         WaitingChanged: [screens.waiting_changed],
         HandoffOpened: [screens.pool_changed, routing.assign],
@@ -188,6 +189,10 @@ class Journeys:
     async def give_turns(self, uow: UnitOfWork, event: JourneyEnded | HandoffClosed) -> None:
         """Nobody is in the way any more, or another rest has begun: what waits for this person learns when to try."""
         await give_turns(uow, contact_ids=[event.contact_id], now=self._wiring.clock.now())
+
+    async def close_answered(self, uow: UnitOfWork, event: JourneyChanged) -> None:
+        """What was asked about a journey is answered by what was done with it."""
+        await close_answered(uow, enrolment_id=event.enrolment_id, now=self._wiring.clock.now())
 
     async def note(self, uow: UnitOfWork, event: OutcomeNoted) -> None:
         """What the person wrote beside the outcome belongs to the lead's story."""

@@ -11,6 +11,7 @@ import structlog
 
 from app.advisers.operations.assignment import assign_waiting
 from app.advisers.operations.sla import sla_tick
+from app.campaigns.backfill.work import carry_on_backfill
 from app.campaigns.operations.leftovers import process_leftovers
 from app.campaigns.operations.operate import wake
 from app.campaigns.operations.reap import reap
@@ -110,6 +111,11 @@ async def _tidy_waiting(context: Context) -> None:
     await find_forgotten(context.database, now=context.now())
 
 
+async def _carry_on_backfill(context: Context) -> None:
+    """Go on with a backfill of cool-downs that waits, or whose process died."""
+    await carry_on_backfill(context.database, clock=context.clock)
+
+
 async def _rehint(context: Context) -> None:
     """Hint the lanes again for whatever waits: Redis may have lost everything."""
     async with context.database.reading() as uow:
@@ -131,6 +137,7 @@ PERIODIC = (
     Periodic("rehint", 5.0, _rehint),
     Periodic("turns", 1.0, _give_turns),
     Periodic("tidy_waiting", 30.0, _tidy_waiting),
+    Periodic("backfill", 5.0, _carry_on_backfill),
 )
 LOOKS_IN_A_LEASE = 8
 

@@ -67,10 +67,11 @@ async def lift_cooldown(
     await append_contact_event(
         uow,
         contact_id=contact_id,
-        type="cooldown_lifted",
+        type="released",
         at=now,
         actor=actor,
         cause=reason.strip(),
+        what="rest",
         until=until.isoformat(),
         cooldowns=sorted(row.id for row in lifted),
     )
