@@ -28,6 +28,7 @@ from app.campaigns.backfill.answers import close_answered
 from app.campaigns.domain.vocabulary import Outcome
 from app.campaigns.events import JourneyChanged, JourneyEnded, WaitingChanged
 from app.campaigns.operations.operate import close_journey, pause_for_human_words
+from app.campaigns.operations.rest import rest_after_handoff
 from app.campaigns.operations.unanswered import reopen_unanswered
 from app.campaigns.waiting.operations import give_turns
 from app.clock import Clock
@@ -66,7 +67,7 @@ def reactions(wiring: Wiring) -> Mapping[type, Sequence[Reaction]]:
         HandoffAssigned: [screens.handoff_changed],
         HandoffAccepted: [screens.handoff_changed],
         HandoffAnswered: [screens.handoff_changed],
-        HandoffClosed: [screens.handoff_changed, journeys.give_turns],
+        HandoffClosed: [screens.handoff_changed, journeys.rest, journeys.give_turns],
         SlaWarned: [screens.handoff_changed],
         SlaBreached: [screens.handoff_changed],
         CapacityFreed: [routing.assign],
@@ -183,6 +184,16 @@ class Journeys:
             outcome=Outcome(event.outcome),
             not_now_until=event.not_now_until,
             actor=event.actor,
+            now=self._wiring.clock.now(),
+        )
+
+    async def rest(self, uow: UnitOfWork, event: HandoffClosed) -> None:
+        """Whoever is won, lost or not now is left alone for a while, also where no campaign ran for them."""
+        await rest_after_handoff(
+            uow,
+            contact_id=event.contact_id,
+            handoff_id=event.handoff_id,
+            actor=f"handoff:{event.handoff_id}",
             now=self._wiring.clock.now(),
         )
 

@@ -42,3 +42,11 @@ def rest_ends(
     """
     ends_at = until if until is not None else days_later(begins_at, lengths.days(reason), zone=ZoneInfo(zone))
     return ends_at.astimezone(UTC) if ends_at > begins_at else None
+
+
+def lost_words(lengths: CooldownLengths) -> str:
+    """Return what it means to log a lead as lost, in words."""
+    days = lengths.days("lost")
+    if not days:
+        return "They will not join."
+    return f"They will not join. A rest of {days} {'day' if days == 1 else 'days'} begins."

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from app.advisers.operations.handoffs import close_open
 from app.campaigns.domain.vocabulary import Outcome
 from app.campaigns.operations.rest import lift_rest
 from app.contacts.cooldowns.operations import begin_cooldown
@@ -206,3 +207,27 @@ async def test_X01_only_a_new_list_brings_somebody_back_and_only_after_the_rest(
         world.clock.advance(timedelta(days=days) - (world.now - (await enrolment(world, lead)).created_at))
         assert (await enter(world, lead, ref=ref)).outcome == outcome
     assert (await enrolment(world, lead)).generation == 2
+
+
+@pytest.mark.parametrize(("outcome", "reason"), [("lost", "lost"), ("won", "won"), ("no_action", None)])
+async def test_whoever_is_lost_or_won_in_a_conversation_alone_rests_as_well(
+    world: World, outcome: str, reason: str | None
+) -> None:
+    [lead] = await world.add_leads(1)
+    await world.reply(lead, "Hello")
+    async with world.database.transaction() as uow:
+        await close_open(
+            uow, contact_id=lead, outcome=outcome, not_now_until=None, actor="user:1", now=world.now
+        )
+    assert [rest.reason for rest in await cooldowns(world, lead)] == ([reason] if reason else [])
+
+
+async def test_a_journey_closed_with_its_handoff_leaves_one_rest(world: World) -> None:
+    await setting(world, "cooldowns", '{"won": 0}')
+    lead, won = await enrol_one(world), await enrol_one(world)
+    for one in (lead, won):
+        await world.reply(one, "Hello")
+    await close(world, lead)
+    await close(world, won, Outcome.WON)
+    assert [rest.reason for rest in await cooldowns(world, lead)] == ["lost"]
+    assert await cooldowns(world, won) == []
