@@ -100,7 +100,9 @@ class Teller:
 
     def why(self, reason: object) -> str:
         """Return a reason in words."""
-        return reason_words(str(reason), zone=self.zone, now=self.now) if reason else ""
+        if not reason:
+            return ""
+        return reason_words(str(reason), zone=self.zone, now=self.now, campaigns=self.names.campaign_keys)
 
     def when(self, moment: object) -> str:
         """Return a stored moment in words."""

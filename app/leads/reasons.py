@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -107,8 +108,13 @@ _SWITCHES: Final = {
 _CODE: Final = re.compile(r"[0-9]{3,6}")
 
 
-def reason_words(reason: str | None, *, zone: str, now: datetime) -> str:
-    """Return a stored reason in plain words, without a capital or a full stop; what people wrote stays as it is."""
+def reason_words(
+    reason: str | None, *, zone: str, now: datetime, campaigns: Mapping[str, str] | None = None
+) -> str:
+    """Return a stored reason in plain words, without a capital or a full stop; what people wrote stays as it is.
+
+    `campaigns` are names by key.
+    """
     if not reason:
         return ""
     if reason in _WORDS:
@@ -124,7 +130,7 @@ def reason_words(reason: str | None, *, zone: str, now: datetime) -> str:
         case "suppressed":
             return f"not to be contacted: {SUPPRESSIONS.get(rest, rest)}"
         case "live_in":
-            return f"they are in the campaign “{rest.replace('_', ' ')}” now"
+            return f"they are in the campaign “{(campaigns or {}).get(rest, rest.replace('_', ' '))}” now"
         case "in_cooldown_until":
             return f"they rest until {_date(rest, zone, now)}"
         case _:

@@ -46,13 +46,17 @@ class LeadAction:
 
 @dataclass(frozen=True, slots=True)
 class WaitingCard:
-    """A request of this lead that waits for its turn: for which campaign, until what, who asked, what may be done."""
+    """A request of this lead that waits for its turn: for which campaign, until what, who asked, what may be done.
+
+    `is_in_vain`: their rest lasts longer than the request may wait, unless a person ends one or the other.
+    """
 
     request_id: int
     campaign: str
     until_words: str
     asked_words: str
     expires_at: datetime
+    is_in_vain: bool = False
     actions: tuple[LeadAction, ...] = ()
 
 

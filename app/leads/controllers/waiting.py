@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from app.accounts.operations import record_audit
-from app.campaigns.imports.queries import open_campaigns
+from app.campaigns.imports.queries import campaign_names, open_campaigns
 from app.campaigns.operations.enrol import EnrolRequest, EnrolResult, WhenBusy, enrol
 from app.campaigns.operations.rest import lift_rest
 from app.campaigns.waiting.operations import withdraw
@@ -65,7 +66,8 @@ class WaitingController(Controller):
                 outcome=result.outcome,
                 override=reason,
             )
-        return done(request, seen.contact_id, _said(result, seen.campaign, viewer, now))
+            names = await campaign_names(uow)
+        return done(request, seen.contact_id, _said(result, seen.campaign, viewer, now, names))
 
     @post("/withdraw", status_code=200)
     async def withdraw(
@@ -159,7 +161,7 @@ class DoorController(Controller):
                 outcome=result.outcome,
                 override=reason or None,
             )
-        words = _said(result, names[campaign], viewer, now)
+        words = _said(result, names[campaign], viewer, now, names)
         if result.outcome == "refused":
             return await _ask(request, pages, form, status=422, problem=words)
         return done(request, lead.thread.contact_id, words)
@@ -229,8 +231,8 @@ async def _form(
     )
 
 
-def _said(result: EnrolResult, campaign: str, viewer: Viewer, now: datetime) -> str:
-    why = reason_words(result.reason, zone=viewer.time_zone, now=now)
+def _said(result: EnrolResult, campaign: str, viewer: Viewer, now: datetime, names: Mapping[str, str]) -> str:
+    why = reason_words(result.reason, zone=viewer.time_zone, now=now, campaigns=names)
     match result.outcome:
         case "enrolled":
             return f"Enrolled in “{campaign}”."

@@ -125,7 +125,7 @@ async def load_leads(uow: UnitOfWork, *, viewer: Viewer, wanted: Wanted) -> Lead
         stages=(
             LeadChoice("", "Every stage", not wanted.stage),
             *(LeadChoice(stage, stage_words(stage), wanted.stage == stage) for stage in STAGES),
-            LeadChoice(_WAITING, "Waiting for their turn", wanted.stage == _WAITING),
+            LeadChoice(_WAITING, "Waiting", wanted.stage == _WAITING),
         ),
         search=wanted.search,
         next_url=_url(wanted, page.next_cursor) if page.next_cursor else None,

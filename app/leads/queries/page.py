@@ -219,11 +219,15 @@ def _automation_words(row: Row[Any], zone: str, now: datetime) -> str:
 
 def _consents(consents: Sequence[Sequence[Any]], zone: str) -> str:
     said = [
-        f"{channel_words(channel)}: {'yes' if granted else 'no'} ({words_of(source).lower()}, "
+        f"{channel_words(channel)}: {'yes' if granted else 'no'} ({_said_where(source)}, "
         f"{date_words(datetime.fromisoformat(at), zone=zone)})"
         for channel, granted, source, at in consents
     ]
     return "; ".join(said) or "None recorded, so the campaign may not write"
+
+
+def _said_where(source: str) -> str:
+    return "imported list" if source.startswith("import:") else words_of(source).lower()
 
 
 def _suppressions(suppressed: Sequence[Sequence[Any]], zone: str) -> str:

@@ -75,6 +75,7 @@ async def load_waiting(
             until_words=until_words(row, zone=zone, now=now),
             asked_words=f"Asked for by {_who(row)}, {plan_words(row.asked_at, zone=zone, now=now)}",
             expires_at=row.expires_at,
+            is_in_vain=row.not_before is not None and row.not_before >= row.expires_at,
             actions=_actions(row, may_override=may_override) if may_act else (),
         )
         for row in rows
