@@ -13,9 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from zoneinfo import ZoneInfo
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 
+DEFAULT_TIME_ZONE = "Asia/Kuala_Lumpur"
+"""The organisation's zone where WARMLINE_TIME_ZONE names none."""
 DEMO_ORGANISATION = "Keluarga Cerdas"
 """Made up: whose workspace the demo is."""
 DEMO_ACCOUNT_SID = "AC5e1f0d3c2b4a69788796a5b4c3d2e1f0"
@@ -127,7 +130,9 @@ class Settings:
     trusted_proxies: tuple[str, ...] = ()
     """Addresses or networks whose X-Forwarded-For is believed; nobody by default."""
     default_country: str = "MY"
-    default_time_zone: str = "Asia/Kuala_Lumpur"
+    default_time_zone: str = DEFAULT_TIME_ZONE
+    """The organisation's zone: cool-downs are counted in its days, and people of whom nobody said where they live
+    live there. The one source of it; transactions know it as `uow.zone`."""
 
     database_pool_size: int = 16
     database_pool_timeout_seconds: float = 10.0
@@ -179,7 +184,7 @@ class Settings:
             organisation=environ.get("WARMLINE_ORGANISATION") or (DEMO_ORGANISATION if demo else "Warmline"),
             trusted_proxies=_networks(environ.get("WARMLINE_TRUSTED_PROXIES", "")),
             default_country=environ.get("WARMLINE_COUNTRY") or "MY",
-            default_time_zone=environ.get("WARMLINE_TIME_ZONE") or "Asia/Kuala_Lumpur",
+            default_time_zone=_time_zone(environ.get("WARMLINE_TIME_ZONE", "")),
             provider_answer_timeout_seconds=answer_seconds,
             send_lease_seconds=lease_seconds,
             look_up_after_seconds=_seconds(environ, "WARMLINE_LOOK_UP_AFTER_SECONDS", 60.0),
@@ -286,6 +291,15 @@ def _networks(text: str) -> tuple[str, ...]:
                 f"WARMLINE_TRUSTED_PROXIES: {name!r} is neither an address nor a network."
             ) from None
     return names
+
+
+def _time_zone(text: str) -> str:
+    name = text.strip() or DEFAULT_TIME_ZONE
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ConfigError(f"WARMLINE_TIME_ZONE: there is no time zone {name!r}.") from None
+    return name
 
 
 def _port(environ: Mapping[str, str], name: str, default: int) -> int:

@@ -33,6 +33,7 @@ from app.kernel.soon import Soon
 from app.leads.controllers.enrolments import EnrolmentController
 from app.leads.controllers.leads import LeadController
 from app.leads.controllers.reviews import ReviewController
+from app.leads.controllers.waiting import DoorController, WaitingController
 from app.logs import configure_logs
 from app.queue.controllers import HandoffQuestions, QueueController
 from app.queue.shell import WorkspaceShell
@@ -238,6 +239,8 @@ def _controllers(settings: Settings) -> list[ControllerRouterHandler]:
         InboxController,
         LeadController,
         EnrolmentController,
+        WaitingController,
+        DoorController,
         ReviewController,
         ImportController,
         TwilioWebhooks,

@@ -24,10 +24,13 @@ from app.advisers.events import (
     SlaWarned,
 )
 from app.advisers.operations.assignment import assign_waiting
+from app.campaigns.backfill.answers import close_answered
 from app.campaigns.domain.vocabulary import Outcome
-from app.campaigns.events import JourneyChanged
+from app.campaigns.events import JourneyChanged, JourneyEnded, WaitingChanged
 from app.campaigns.operations.operate import close_journey, pause_for_human_words
+from app.campaigns.operations.rest import rest_after_handoff
 from app.campaigns.operations.unanswered import reopen_unanswered
+from app.campaigns.waiting.operations import give_turns
 from app.clock import Clock
 from app.db.session import Database, Reaction, UnitOfWork
 from app.inbox.events import AdviserMessageSent
@@ -56,13 +59,15 @@ def reactions(wiring: Wiring) -> Mapping[type, Sequence[Reaction]]:
     return {
         InboundReceived: [screens.thread_changed],
         SendChanged: [screens.thread_changed],
-        JourneyChanged: [screens.journey_changed],
+        JourneyChanged: [screens.journey_changed, journeys.close_answered],
+        JourneyEnded: [journeys.give_turns],
+        WaitingChanged: [screens.waiting_changed],
         HandoffOpened: [screens.pool_changed, routing.assign],
         HandoffTouched: [screens.handoff_changed],
         HandoffAssigned: [screens.handoff_changed],
         HandoffAccepted: [screens.handoff_changed],
         HandoffAnswered: [screens.handoff_changed],
-        HandoffClosed: [screens.handoff_changed],
+        HandoffClosed: [screens.handoff_changed, journeys.rest, journeys.give_turns],
         SlaWarned: [screens.handoff_changed],
         SlaBreached: [screens.handoff_changed],
         CapacityFreed: [routing.assign],
@@ -90,6 +95,10 @@ class Screens:
     async def journey_changed(self, uow: UnitOfWork, event: JourneyChanged) -> None:
         """A lead's page tells another state."""
         self._pusher.later(uow, f"lead:{event.contact_id}", enrolment_id=event.enrolment_id)
+
+    async def waiting_changed(self, uow: UnitOfWork, event: WaitingChanged) -> None:
+        """A lead's page tells what they wait for."""
+        self._pusher.later(uow, f"lead:{event.contact_id}")
 
     async def pool_changed(self, uow: UnitOfWork, event: HandoffOpened) -> None:
         """Somebody waits in the pool."""
@@ -177,6 +186,24 @@ class Journeys:
             actor=event.actor,
             now=self._wiring.clock.now(),
         )
+
+    async def rest(self, uow: UnitOfWork, event: HandoffClosed) -> None:
+        """Whoever is won, lost or not now is left alone for a while, also where no campaign ran for them."""
+        await rest_after_handoff(
+            uow,
+            contact_id=event.contact_id,
+            handoff_id=event.handoff_id,
+            actor=f"handoff:{event.handoff_id}",
+            now=self._wiring.clock.now(),
+        )
+
+    async def give_turns(self, uow: UnitOfWork, event: JourneyEnded | HandoffClosed) -> None:
+        """Nobody is in the way any more, or another rest has begun: what waits for this person learns when to try."""
+        await give_turns(uow, contact_ids=[event.contact_id], now=self._wiring.clock.now())
+
+    async def close_answered(self, uow: UnitOfWork, event: JourneyChanged) -> None:
+        """What was asked about a journey is answered by what was done with it."""
+        await close_answered(uow, enrolment_id=event.enrolment_id, now=self._wiring.clock.now())
 
     async def note(self, uow: UnitOfWork, event: OutcomeNoted) -> None:
         """What the person wrote beside the outcome belongs to the lead's story."""

@@ -6,6 +6,7 @@ What is absent has its default.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any, Final, TypeVar
 
@@ -46,7 +47,7 @@ async def load_rules(uow: UnitOfWork) -> WorkingRules:
     stored: Mapping[str, Any] = {row.key: row.value for row in rows}
     return WorkingRules(
         sla=_read(stored, SLA_KEY, lambda value: msgspec.convert(value, SlaPolicy), SlaPolicy()),
-        calendar=_read(stored, CALENDAR_KEY, _calendar, DEFAULT_CALENDAR),
+        calendar=_read(stored, CALENDAR_KEY, _calendar, replace(DEFAULT_CALENDAR, zone=uow.zone)),
     )
 
 

@@ -103,10 +103,11 @@ WHERE g.processed_at IS NOT NULL AND g.human
 )
 
 # Usable: a channel that the version's messages use, with an address and without a standing suppression. A cool-down
-# that the enrolment itself wrote at its end begins no earlier than that end, so it is not the one it began inside.
+# that the enrolment itself wrote at its end begins no earlier than that end, so it is not the one it began inside. One
+# that was written later (a backfill) could not be kept before, and one that was lifted was over.
 I6: Final = Invariant(
     id="I6",
-    title="No live enrolment without a usable channel; none begun inside a cool-down without an override",
+    title="No live enrolment without a usable channel; none begun inside a cool-down known then, without an override",
     sql="""
 WITH used AS (
     SELECT DISTINCT v.id AS version_id, channel.name
@@ -132,6 +133,7 @@ SELECT e.contact_id, 'enrolment ' || e.id || ': begun inside cool-down ' || c.id
 FROM enrolments e
 JOIN cooldowns c ON c.contact_id = e.contact_id AND c.enrolment_id IS DISTINCT FROM e.id
     AND c.starts_at <= e.created_at AND e.created_at < c.ends_at
+    AND (c.written_at IS NULL OR c.written_at < e.created_at) AND (c.lifted_at IS NULL OR c.lifted_at > e.created_at)
 JOIN campaigns k ON k.id = e.campaign_id
 WHERE NOT k.cooldown_exempt
   AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.contact_id = e.contact_id AND l.enrolment_id = e.id

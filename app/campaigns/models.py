@@ -52,6 +52,9 @@ class Campaign(Base):
     status: Mapped[str] = mapped_column(server_default=text("'active'"))  # active, paused, archived
     status_reason: Mapped[str | None]
     current_version_id: Mapped[int | None]
+    priority: Mapped[int] = mapped_column(
+        Integer, server_default=text("0")
+    )  # among those who wait, highest first
     cooldown_exempt: Mapped[bool] = mapped_column(server_default=text("false"))
     cooldown_exempt_reason: Mapped[str | None]
 
@@ -128,3 +131,43 @@ class Enrolment(Base):
     ledger_seq: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     ledger_at: Mapped[datetime]  # of the last event: the ledger's time never runs back
     created_at: Mapped[datetime]
+
+
+class EnrolmentRequest(Base):
+    """A wish to enrol a contact who is busy elsewhere: it waits for its turn, and comes through the one door then.
+
+    `not_before` is when the door is tried again; null while nobody can say (another campaign runs). `reason` says what
+    it waits for, or how it ended. All but `not_before` and `reason` changes only under the contact's lock.
+    """
+
+    __tablename__ = "enrolment_requests"
+    __table_args__ = (
+        CheckConstraint("status IN ('waiting','admitted','refused','expired','withdrawn')", name="status"),
+        CheckConstraint("(status = 'waiting') = (settled_at IS NULL)", name="settled"),
+        CheckConstraint("status <> 'admitted' OR enrolment_id IS NOT NULL", name="admitted"),
+        UniqueConstraint("campaign_id", "ref"),
+        Index(
+            "uq_enrolment_requests_waiting",
+            "contact_id",
+            "campaign_id",
+            unique=True,
+            postgresql_where=text("status = 'waiting'"),
+        ),
+        Index("ix_enrolment_requests_due", "not_before", postgresql_where=text("status = 'waiting'")),
+        Index("ix_enrolment_requests_expiry", "expires_at", postgresql_where=text("status = 'waiting'")),
+    )
+
+    id: Mapped[int] = mapped_column(Identity(), primary_key=True)
+    contact_id: Mapped[int] = mapped_column(ForeignKey("contacts.id"))
+    campaign_id: Mapped[int]
+    ref: Mapped[str]
+    status: Mapped[str] = mapped_column(server_default=text("'waiting'"))
+    reason: Mapped[str]
+    priority: Mapped[int] = mapped_column(Integer)  # the campaign's at the asking
+    asked_at: Mapped[datetime]
+    asked_by: Mapped[str]
+    not_before: Mapped[datetime | None]
+    expires_at: Mapped[datetime]
+    settled_at: Mapped[datetime | None]
+    settled_by: Mapped[str | None]
+    enrolment_id: Mapped[int | None]

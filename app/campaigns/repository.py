@@ -11,8 +11,8 @@ import msgspec
 from sqlalchemy import Result, Row
 
 from app.campaigns.domain.enrolment import COVERED, Decision, EnrolmentState, Event, to_json
-from app.campaigns.domain.schedule import DEFAULT_ZONE
 from app.campaigns.domain.vocabulary import Automation, Stage
+from app.campaigns.events import JourneyEnded
 from app.db.session import UnitOfWork
 from app.ledger.repository import LedgerRow, append_events
 
@@ -84,7 +84,8 @@ _COLUMNS = ", ".join(COVERED)
 _TYPED = ", ".join(f"{name} {_TYPES.get(name, 'text')}" for name in COVERED)
 
 _SELECT = f"""
-SELECT e.id, e.contact_id, e.campaign_id, e.lock_token, e.ledger_seq, e.ledger_at, c.time_zone,
+SELECT e.id, e.contact_id, e.campaign_id, e.lock_token, e.ledger_seq, e.ledger_at,
+       coalesce(c.time_zone, :organisation_zone) AS time_zone,
        {", ".join(f"e.{name}" for name in COVERED)}
 FROM enrolments e JOIN contacts c ON c.id = e.contact_id
 """
@@ -111,7 +112,7 @@ async def lock_enrolments(uow: UnitOfWork, ids: Iterable[int], *, skip_locked: b
     skip = " SKIP LOCKED" if skip_locked else ""
     rows = await uow.execute(
         f"{_SELECT} WHERE e.id = ANY(CAST(:ids AS bigint[])) ORDER BY e.id FOR NO KEY UPDATE OF e{skip}",
-        {"ids": wanted},
+        {"ids": wanted, "organisation_zone": uow.zone},
     )
     return [as_record(row) for row in rows]
 
@@ -120,7 +121,7 @@ async def lock_live_enrolment(uow: UnitOfWork, *, contact_id: int) -> Record | N
     """Lock the live enrolment of a contact, if there is one. The caller holds the contact's lock."""
     rows = await uow.execute(
         f"{_SELECT} WHERE e.contact_id = :contact_id AND e.automation <> 'completed' FOR NO KEY UPDATE OF e",
-        {"contact_id": contact_id},
+        {"contact_id": contact_id, "organisation_zone": uow.zone},
     )
     row = rows.one_or_none()
     return as_record(row) if row else None
@@ -128,7 +129,7 @@ async def lock_live_enrolment(uow: UnitOfWork, *, contact_id: int) -> Record | N
 
 async def select_enrolments(uow: UnitOfWork, clauses: str, values: dict[str, Any]) -> Result[Any]:
     """Select enrolments with what a Record needs; `clauses` says which, in what order, and with what lock."""
-    return await uow.execute(f"{_SELECT} {clauses}", values)
+    return await uow.execute(f"{_SELECT} {clauses}", {**values, "organisation_zone": uow.zone})
 
 
 def as_record(row: Row[Any]) -> Record:
@@ -146,7 +147,7 @@ def as_record(row: Row[Any]) -> Record:
         row.lock_token,
         row.ledger_seq,
         row.ledger_at,
-        row.time_zone or DEFAULT_ZONE,
+        row.time_zone,
     )
 
 
@@ -171,6 +172,14 @@ async def save_changes(uow: UnitOfWork, changes: Sequence[Change], *, actor: str
         )
     await uow.execute(_UPDATE, {"rows": msgspec.json.encode(rows).decode()})
     await append_events(uow, events)
+    for change in changes:
+        if _ends(change):
+            uow.emit(JourneyEnded(change.record.contact_id, change.record.id))
+
+
+def _ends(change: Change) -> bool:
+    over = Automation.COMPLETED
+    return change.record.state.automation is not over and change.decision.state.automation is over
 
 
 def ledger_rows(record: Record, decision: Decision, *, actor: str, at: datetime) -> list[LedgerRow]:

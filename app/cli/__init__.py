@@ -23,6 +23,10 @@ COMMANDS = {
         "app.cli.review_command:review",
         "Answer what became of a message: review TASK sent|again|skip.",
     ),
+    "cooldowns": (
+        "app.cli.cooldowns_command:cooldowns",
+        "Write the rests that past ends should have left: cooldowns backfill.",
+    ),
     "user": ("app.cli.user_command:user", "Add people who can sign in: user add EMAIL."),
 }
 """The whole command line on one page; a new command is one line here."""

@@ -40,6 +40,13 @@ _GOING_ON = frozenset({"waiting", "running"})
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--campaign", required=True, metavar="KEY", help="The campaign to enrol people in.")
+@click.option(
+    "--when-busy",
+    type=click.Choice(["wait", "refuse"]),
+    default="wait",
+    show_default=True,
+    help="Whether people who are in another campaign now wait for their turn, or are left out.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would become of each row, and change nothing.")
 @click.option(
     "--column",
@@ -49,7 +56,9 @@ _GOING_ON = frozenset({"waiting", "running"})
     help=f"Say what the Nth column is (from 1): {', '.join(target.value for target in Target)}.",
 )
 @home_option
-def import_leads(file: Path, campaign: str, dry_run: bool, columns: Sequence[str], home: Path | None) -> None:
+def import_leads(
+    file: Path, campaign: str, when_busy: str, dry_run: bool, columns: Sequence[str], home: Path | None
+) -> None:
     """Import a CSV file of leads into a campaign.
 
     The same file again changes nothing. An import that was interrupted goes on where it stopped: by a worker,
@@ -64,7 +73,8 @@ def import_leads(file: Path, campaign: str, dry_run: bool, columns: Sequence[str
             if dry_run:
                 asyncio.run(_check(settings, content, sheet, mapping, campaign=campaign))
             else:
-                asyncio.run(_import(settings, file.name, content, mapping, campaign=campaign))
+                waits = when_busy == "wait"
+                asyncio.run(_import(settings, file.name, content, mapping, campaign=campaign, waits=waits))
     except WarmlineError as error:
         raise click.ClickException(_with_run(error)) from None
 
@@ -125,7 +135,7 @@ def _show_row(outcome: RowOutcome) -> None:
 
 
 async def _import(
-    settings: Settings, name: str, content: bytes, mapping: ColumnMapping, *, campaign: str
+    settings: Settings, name: str, content: bytes, mapping: ColumnMapping, *, campaign: str, waits: bool
 ) -> None:
     database = Database(make_engine(settings, pool_size=3, application_name="warmline-command"))
     try:
@@ -135,7 +145,7 @@ async def _import(
         async with database.transaction() as uow:
             await open_campaign(uow, key=campaign)
             await keep_file(uow, file=file, now=clock.now())
-            run_id = await _start_or_go_on(uow, prepared, campaign=campaign, now=clock.now())
+            run_id = await _start_or_go_on(uow, prepared, campaign=campaign, waits=waits, now=clock.now())
         work = asyncio.create_task(
             _work(database, clock=clock, settings=RunSettings(settings.default_country), run_id=run_id)
         )
@@ -146,10 +156,14 @@ async def _import(
     _show_result(run)
 
 
-async def _start_or_go_on(uow: UnitOfWork, prepared: PreparedImport, *, campaign: str, now: datetime) -> int:
+async def _start_or_go_on(
+    uow: UnitOfWork, prepared: PreparedImport, *, campaign: str, waits: bool, now: datetime
+) -> int:
     """Return the new run's id, or that of this file's run which has not ended: it may have been broken off."""
     try:
-        return await start_import(uow, prepared=prepared, campaign_key=campaign, user_id=None, now=now)
+        return await start_import(
+            uow, prepared=prepared, campaign_key=campaign, user_id=None, waits=waits, now=now
+        )
     except Conflict as under_way:
         run_id = under_way.facts.get("run_id")
         if not isinstance(run_id, int):
@@ -190,6 +204,7 @@ def _show_result(run: RunView) -> None:
         "enrolled": "Enrolled",
         "touched": "In the campaign already",
         "refused": "Not enrolled",
+        "waiting": "Wait for their turn",
     }
     words |= {
         "repeated": "Enrolled by this file before",

@@ -93,11 +93,19 @@ class Suppression(Base):
 
 
 class Cooldown(Base):
-    """A rest period of a person across all campaigns, half-open [starts_at, ends_at)."""
+    """A rest period of a person across all campaigns, half-open [starts_at, ends_at), over at once when it is lifted.
+
+    `written_at` is set where it was written later than it began (a backfill): nobody could have kept it before.
+    """
 
     __tablename__ = "cooldowns"
     __table_args__ = (
         CheckConstraint("ends_at > starts_at", name="forward"),
+        CheckConstraint(
+            "lifted_at IS NULL OR (lifted_by IS NOT NULL AND btrim(coalesce(lift_reason, '')) <> '')",
+            name="lifted_with_a_reason",
+        ),
+        Index("ix_cooldowns_enrolment_id", "enrolment_id"),
         Index("ix_cooldowns_contact_id_ends_at", "contact_id", "ends_at"),
     )
 
@@ -108,6 +116,10 @@ class Cooldown(Base):
     starts_at: Mapped[datetime]
     ends_at: Mapped[datetime]
     created_by: Mapped[str]
+    written_at: Mapped[datetime | None]
+    lifted_at: Mapped[datetime | None]
+    lifted_by: Mapped[str | None]
+    lift_reason: Mapped[str | None]
 
 
 class Run(Base):

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import QueuePool
 
-from app.config import Settings, plain_database_url, sqlalchemy_url
+from app.config import DEFAULT_TIME_ZONE, Settings, plain_database_url, sqlalchemy_url
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +47,7 @@ def make_engine(
         pool_size=chosen.pool_size if pool_size is None else pool_size,
         max_overflow=max_overflow,
         pool_timeout=chosen.pool_timeout,
+        execution_options={"organisation_zone": chosen.zone},
         hide_parameters=True,  # an error's text must not carry what people wrote into the log
         connect_args={
             "timeout": chosen.connect_timeout,
@@ -73,6 +74,7 @@ class _Connecting:
     pool_size: int = 16
     pool_timeout: float = 30.0
     connect_timeout: float = 5.0
+    zone: str = DEFAULT_TIME_ZONE
 
     @classmethod
     def of(cls, source: Settings | str) -> _Connecting:
@@ -83,6 +85,7 @@ class _Connecting:
             source.database_pool_size,
             source.database_pool_timeout_seconds,
             source.database_connect_timeout_seconds,
+            source.default_time_zone,
         )
 
 
@@ -93,6 +96,14 @@ class UnitOfWork:
     connection: AsyncConnection
     events: list[object] = field(default_factory=list)
     hints: dict[str, Hint] = field(default_factory=dict)
+
+    @property
+    def zone(self) -> str:
+        """The organisation's time zone, an IANA name, as the settings of this process say."""
+        known: str = self.connection.sync_connection.get_execution_options().get(  # type: ignore[union-attr]
+            "organisation_zone", DEFAULT_TIME_ZONE
+        )
+        return known
 
     async def execute(
         self, sql: str, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None

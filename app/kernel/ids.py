@@ -17,6 +17,11 @@ def lease_token() -> str:
     return secrets.token_hex(16)
 
 
+def once_token() -> str:
+    """Return a token that makes one form one wish, however often it is sent."""
+    return secrets.token_hex(16)
+
+
 def _base32(value: int, width: int) -> str:
     characters = []
     for _ in range(width):

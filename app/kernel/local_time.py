@@ -20,6 +20,13 @@ def moment_of(wall: datetime, *, zone: ZoneInfo) -> datetime:
     return _change_between(min(moment, other), max(moment, other), zone)
 
 
+def days_later(moment: datetime, days: int, *, zone: ZoneInfo) -> datetime:
+    """Return the same local time of day, `days` dates later in `zone`, in UTC; no days give back the moment."""
+    if not days:
+        return moment.astimezone(UTC)
+    return moment_of(moment.astimezone(zone).replace(tzinfo=None) + timedelta(days=days), zone=zone)
+
+
 def _change_between(low: datetime, high: datetime, zone: ZoneInfo) -> datetime:
     """Return the moment at which the offset changes; the time zone database knows whole seconds."""
     low, high = low.replace(microsecond=0), high.replace(microsecond=0)

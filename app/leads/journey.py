@@ -100,7 +100,9 @@ class Teller:
 
     def why(self, reason: object) -> str:
         """Return a reason in words."""
-        return reason_words(str(reason), zone=self.zone, now=self.now) if reason else ""
+        if not reason:
+            return ""
+        return reason_words(str(reason), zone=self.zone, now=self.now, campaigns=self.names.campaign_keys)
 
     def when(self, moment: object) -> str:
         """Return a stored moment in words."""
@@ -207,6 +209,12 @@ def _touched(line: Line, teller: Teller) -> tuple[str, str]:
 
 
 def _refused(line: Line, teller: Teller) -> tuple[str, str]:
+    why = teller.why(line.cause)
+    if line.data.get("waits"):
+        return f"Waits for their turn in {_campaign(line, teller)}", why
+    if line.data.get("waited"):
+        note = str(line.data.get("note") or "")
+        return f"Waits no more for {_campaign(line, teller)}", f"{why}: {note}" if note else why
     return f"Not taken into {_campaign(line, teller)}", teller.why(line.cause)
 
 
@@ -293,6 +301,13 @@ def _held(line: Line, teller: Teller) -> tuple[str, str]:
     return "Journey held", teller.why(reason)
 
 
+def _released(line: Line, teller: Teller) -> tuple[str, str]:
+    if line.data.get("what") != "rest":
+        return "Hold released", ""
+    until = teller.when(line.data.get("until"))
+    return "Their rest was ended", f"it would have lasted until {until}" if until else ""
+
+
 def _condition(line: Line, teller: Teller) -> tuple[str, str]:
     branch = line.data.get("branch")
     return "A branch was chosen", str(branch).replace("_", " ") if branch else ""
@@ -352,6 +367,12 @@ def _task_opened(line: Line, teller: Teller) -> tuple[str, str]:
     if line.data.get("kind") != "review":
         return f"Task for a person: {_kind(line)}", teller.why(line.cause)
     why = "" if line.cause == "needs_review" else teller.why(line.cause)
+    if line.data.get("ref") == "cooldown":
+        until = teller.when(line.data.get("until"))
+        return (
+            "A person has to decide",
+            f"it began while they were to rest{f', until {until}' if until else ''}",
+        )
     if send_of(line.data) is None:
         return "A person has to look", why
     return f"A person has to look: was {teller.message(line)} sent?", why
@@ -361,9 +382,13 @@ def _task_done(line: Line, teller: Teller) -> tuple[str, str]:
     verdict = str(line.data.get("verdict") or line.data.get("outcome") or "")
     if line.data.get("kind") != "review":
         return f"Task done: {_kind(line)}", verdict.replace("_", " ")
-    return "Review done", {"sent": "it was sent", "again": "send it again", "skip": "leave it out"}.get(
-        verdict, verdict
-    )
+    told = {
+        "sent": "it was sent",
+        "again": "send it again",
+        "skip": "leave it out",
+        "goes_on": "it goes on in spite of the rest",
+    }
+    return "Review done", told.get(verdict, verdict)
 
 
 def _kind(line: Line) -> str:
@@ -435,7 +460,7 @@ WORDS: Final[dict[str, Words]] = {
     "paused": _paused,
     "resumed": _plain("Campaign goes on"),
     "held": _held,
-    "released": _plain("Hold released"),
+    "released": _released,
     "condition_evaluated": _condition,
     "handoff_opened": _handoff_opened,
     "assigned": _assigned,

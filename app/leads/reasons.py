@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Final
 
@@ -62,6 +63,11 @@ _WORDS: Final = {
     "no_usable_channel": "there is no channel to reach them on",
     "unknown_contact": "nobody knows this contact",
     "twice_in_this_batch": "named twice in the same list",
+    "with_an_adviser": "they talk with one of us",
+    "withdrawn": "taken back by one of us",
+    "expired": "their turn did not come in time",
+    "campaign_closed": "the campaign is closed",
+    "its_turn": "nothing is in the way any more",
     # pauses and ends
     "replied": "they answered",
     "called": "they answered a call",
@@ -69,6 +75,7 @@ _WORDS: Final = {
     "may_want_to_stop": "they may want us to stop",
     "auto_reply": "an automatic answer came back",
     "operator": "paused by one of us",
+    "cooldown": "it began while they were to rest",
     "inconclusive": "nobody can tell whether a message went out",
     "version_mismatch": "the campaign's version does not have this step",
     "path_ended": "all its messages were sent",
@@ -101,8 +108,13 @@ _SWITCHES: Final = {
 _CODE: Final = re.compile(r"[0-9]{3,6}")
 
 
-def reason_words(reason: str | None, *, zone: str, now: datetime) -> str:
-    """Return a stored reason in plain words, without a capital or a full stop; what people wrote stays as it is."""
+def reason_words(
+    reason: str | None, *, zone: str, now: datetime, campaigns: Mapping[str, str] | None = None
+) -> str:
+    """Return a stored reason in plain words, without a capital or a full stop; what people wrote stays as it is.
+
+    `campaigns` are names by key.
+    """
     if not reason:
         return ""
     if reason in _WORDS:
@@ -118,7 +130,7 @@ def reason_words(reason: str | None, *, zone: str, now: datetime) -> str:
         case "suppressed":
             return f"not to be contacted: {SUPPRESSIONS.get(rest, rest)}"
         case "live_in":
-            return f"they are in the campaign “{rest.replace('_', ' ')}” now"
+            return f"they are in the campaign “{(campaigns or {}).get(rest, rest.replace('_', ' '))}” now"
         case "in_cooldown_until":
             return f"they rest until {_date(rest, zone, now)}"
         case _:

@@ -35,13 +35,45 @@ class LeadAction:
     `reason_label` adds a field `reason` to the dialog.
     """
 
-    key: Literal["pause", "resume", "hold", "release", "close"]
+    key: str
     label: str
     icon: str
     url: str
     confirm_title: str = ""
     confirm_text: str = ""
     reason_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCard:
+    """A request of this lead that waits for its turn: for which campaign, until what, who asked, what may be done.
+
+    `is_in_vain`: their rest lasts longer than the request may wait, unless a person ends one or the other.
+    """
+
+    request_id: int
+    campaign: str
+    until_words: str
+    asked_words: str
+    expires_at: datetime
+    is_in_vain: bool = False
+    actions: tuple[LeadAction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnrolForm:
+    """The question which campaign a lead is to join. `token` makes the form one wish, however often it is sent.
+
+    `campaigns` are (key, name) pairs; `may_override`: this person may enrol in spite of a rest, with a reason.
+    """
+
+    contact_id: int | str
+    lead_name: str
+    campaigns: tuple[tuple[str, str], ...]
+    token: str
+    campaign: str = ""
+    reason: str = ""
+    may_override: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +149,14 @@ class LeadPage:
     thread: Thread | None = None
     composer: Composer | None = None
     reviews: tuple[ReviewCard, ...] = ()
+    waiting: tuple[WaitingCard, ...] = ()
+    can_enrol: bool = False
     older_timeline_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LeadListRow:
-    """One lead in the list."""
+    """One lead in the list. `waits_for` names the campaigns they wait for their turn in."""
 
     contact_id: int | str
     name: str
@@ -132,6 +166,7 @@ class LeadListRow:
     campaign: str
     owner_name: str | None
     came_at: datetime
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +191,9 @@ class LeadList:
 
 @dataclass(frozen=True, slots=True)
 class ClosingForm:
-    """The question how a journey ended that no handoff is open for. `not_now_until` is an ISO date."""
+    """The question how a journey ended that no handoff is open for. `not_now_until` is an ISO date; `lost_words` say
+    what "lost" does.
+    """
 
     enrolment_id: int | str
     lead_name: str
@@ -164,3 +201,4 @@ class ClosingForm:
     not_now_until: str = ""
     earliest_date: str = ""
     problem: str = ""
+    lost_words: str = ""

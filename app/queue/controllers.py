@@ -11,6 +11,7 @@ from litestar.connection import Request
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 
+from app.contacts.cooldowns.settings import load_lengths
 from app.db.session import Database
 from app.kernel.errors import Forbidden
 from app.kernel.roles import Role
@@ -100,9 +101,13 @@ class HandoffQuestions(Controller):
         """Ask how it ended."""
         async with database.reading() as uow:
             handoff = await load_handoff(uow, handoff_id=handoff_id, viewer=viewer)
+            lengths = await load_lengths(uow)
         tomorrow = now.astimezone(ZoneInfo(viewer.time_zone)).date() + timedelta(days=1)
         return await _dialog(
-            request, pages, "outcome", outcome_form(handoff, earliest_date=tomorrow.isoformat())
+            request,
+            pages,
+            "outcome",
+            outcome_form(handoff, earliest_date=tomorrow.isoformat(), lengths=lengths),
         )
 
 

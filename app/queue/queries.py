@@ -14,6 +14,7 @@ from sqlalchemy import Row
 
 from app.advisers.queries import advisers_for_assignment
 from app.contacts.about import about_contact
+from app.contacts.cooldowns.domain import CooldownLengths, lost_words
 from app.db.session import UnitOfWork
 from app.inbox.domain.words import language_words, last_words, stage_words
 from app.inbox.queries.clocks import CLOCK_COLUMNS, clock_of
@@ -359,13 +360,14 @@ async def assignment_form(uow: UnitOfWork, *, handoff: HandoffSeen) -> Assignmen
     )
 
 
-def outcome_form(handoff: HandoffSeen, *, earliest_date: str) -> OutcomeForm:
+def outcome_form(handoff: HandoffSeen, *, earliest_date: str, lengths: CooldownLengths) -> OutcomeForm:
     """Return the dialog that asks how it ended."""
     return OutcomeForm(
         handoff_id=handoff.id,
         lead_name=handoff.lead_name,
         earliest_date=earliest_date,
         has_journey=handoff.has_journey,
+        lost_words=lost_words(lengths),
     )
 
 

@@ -131,6 +131,7 @@ class OutcomeForm:
     """The dialog that closes a handoff with its outcome. `not_now_until` is an ISO date.
 
     `has_journey`: a campaign waits for this lead, so there is always something to do.
+    `lost_words` say what "lost" does.
     """
 
     handoff_id: int | str
@@ -141,3 +142,4 @@ class OutcomeForm:
     note: str = ""
     problem: str = ""
     has_journey: bool = False
+    lost_words: str = ""

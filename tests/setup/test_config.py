@@ -149,3 +149,14 @@ def test_a_call_that_goes_on_outlasts_no_lease(production: dict[str, str]) -> No
 def test_seconds_are_a_number_above_nothing(production: dict[str, str], wrong: str) -> None:
     with pytest.raises(ConfigError, match="WARMLINE_LOOK_UP_AFTER_SECONDS"):
         Settings.from_env({**production, "WARMLINE_LOOK_UP_AFTER_SECONDS": wrong})
+
+
+def test_the_organisations_zone_has_one_source_and_a_wrong_one_is_refused(production: dict[str, str]) -> None:
+    assert Settings.from_env(production).default_time_zone == "Asia/Kuala_Lumpur"
+    assert (
+        Settings.from_env({**production, "WARMLINE_TIME_ZONE": "Europe/Berlin"}).default_time_zone
+        == "Europe/Berlin"
+    )
+    for wrong in ("Mars/Olympus", "../etc/passwd"):
+        with pytest.raises(ConfigError, match="WARMLINE_TIME_ZONE"):
+            Settings.from_env({**production, "WARMLINE_TIME_ZONE": wrong})

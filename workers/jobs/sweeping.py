@@ -11,11 +11,14 @@ import structlog
 
 from app.advisers.operations.assignment import assign_waiting
 from app.advisers.operations.sla import sla_tick
+from app.campaigns.backfill.work import carry_on_backfill
 from app.campaigns.operations.leftovers import process_leftovers
 from app.campaigns.operations.operate import wake
 from app.campaigns.operations.reap import reap
 from app.campaigns.operations.start import queue_waiting_again
 from app.campaigns.operations.unanswered import find_unanswered, reopen_unanswered
+from app.campaigns.waiting.operations import expire_requests
+from app.campaigns.waiting.turns import MOST_AT_ONCE, admit_due, find_forgotten
 from app.kernel.hints import Lane as LaneName
 from workers.context import Context
 from workers.lane import Lane
@@ -25,6 +28,7 @@ log = structlog.get_logger(__name__)
 
 IDLE_SECONDS = 0.5
 LEASE_SECONDS = 15.0
+ROUNDS_OF_TURNS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,24 @@ async def _reopen_unanswered(context: Context) -> None:
             await reopen_unanswered(uow, contact_id=contact_id, now=context.now())
 
 
+async def _give_turns(context: Context) -> None:
+    """Bring to the door whose turn has come."""
+    for _ in range(ROUNDS_OF_TURNS):
+        if await admit_due(context.database, now=context.now()) < MOST_AT_ONCE:
+            return
+
+
+async def _tidy_waiting(context: Context) -> None:
+    """Drop what waited too long, and find what nobody is in the way of."""
+    await expire_requests(context.database, now=context.now())
+    await find_forgotten(context.database, now=context.now())
+
+
+async def _carry_on_backfill(context: Context) -> None:
+    """Go on with a backfill of cool-downs that waits, or whose process died."""
+    await carry_on_backfill(context.database, clock=context.clock)
+
+
 async def _rehint(context: Context) -> None:
     """Hint the lanes again for whatever waits: Redis may have lost everything."""
     async with context.database.reading() as uow:
@@ -113,6 +135,9 @@ PERIODIC = (
     Periodic("waiting", 5.0, _queue_waiting),
     Periodic("unanswered", 5.0, _reopen_unanswered),
     Periodic("rehint", 5.0, _rehint),
+    Periodic("turns", 1.0, _give_turns),
+    Periodic("tidy_waiting", 30.0, _tidy_waiting),
+    Periodic("backfill", 5.0, _carry_on_backfill),
 )
 LOOKS_IN_A_LEASE = 8
 

@@ -10,9 +10,6 @@ from app.campaigns.domain.definition import BookingMoment, SendWindow, WaitStep
 from app.kernel.local_time import moment_of
 from app.kernel.working_calendar import MAX_IDLE_DAYS, WorkingCalendar
 
-DEFAULT_ZONE = "Asia/Kuala_Lumpur"
-"""Where people live of whom nobody said so; their quiet hours are this zone's."""
-
 
 @dataclass(frozen=True, slots=True)
 class Visit:

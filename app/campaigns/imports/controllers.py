@@ -12,7 +12,8 @@ from litestar.params import FromPath, FromQuery, QueryParameter, SkipValidation
 from litestar.response import Redirect, Stream
 
 from app.campaigns.imports.forms import read_mapping, read_upload
-from app.campaigns.imports.queries import campaign_names, open_campaign, open_campaigns
+from app.campaigns.imports.queries import campaign_names, open_campaign, open_campaigns, since_then
+from app.campaigns.waiting.settings import load_policy
 from app.config import Settings
 from app.contacts.imports import queries
 from app.contacts.imports.domain.mapping import LABELS
@@ -117,6 +118,7 @@ class ImportController(Controller):
                     prepared=prepared,
                     campaign_key=campaign.key,
                     user_id=viewer.user_id,
+                    waits=form.waits,
                     now=now,
                 )
                 _wake_workers(uow, hints)
@@ -128,6 +130,7 @@ class ImportController(Controller):
                 content_hash=content_hash,
                 campaign=form.campaign,
                 targets=form.targets,
+                waits=form.waits,
                 refused=refused,
             )
         return Redirect(f"/imports/{run_id}", status_code=303)
@@ -142,18 +145,8 @@ class ImportController(Controller):
     ) -> Response[str]:
         """Show a run: its progress, which a reload shows just as well, or its result."""
         async with database.reading() as uow:
-            run, rows = await _run_and_rows(uow, run_id)
-            names = await campaign_names(uow)
-        topics = [f"import:{run_id}"]
-        return await pages.page(
-            "imports/show.html",
-            current=PLACE,
-            topics=topics,
-            run=run,
-            rows=rows,
-            opens_leads=_opens_leads(viewer),
-            campaign_names=names,
-        )
+            shown = await _shown_run(uow, run_id, viewer)
+        return await pages.page("imports/show.html", current=PLACE, topics=[f"import:{run_id}"], **shown)
 
     @get("/{run_id:int}/progress")
     async def progress(
@@ -165,8 +158,8 @@ class ImportController(Controller):
     ) -> Response[str]:
         """Return the moving part of a run's page."""
         async with database.reading() as uow:
-            run, rows = await _run_and_rows(uow, run_id)
-        return pages.fragment("imports/_progress.html", run=run, rows=rows, opens_leads=_opens_leads(viewer))
+            shown = await _shown_run(uow, run_id, viewer)
+        return pages.fragment("imports/_progress.html", **shown)
 
     @get("/{run_id:int}/rows.csv")
     async def download(
@@ -179,11 +172,12 @@ class ImportController(Controller):
         """Return what became of each row, with the row, as CSV that a spreadsheet opens as text."""
         async with database.reading() as uow:
             await queries.run_view(uow, run_id=run_id)
+            names = await campaign_names(uow)
         log.info("import.rows_downloaded", run_id=run_id, user_id=viewer.user_id)
         is_short = only == "problems"
         name = f"import-{run_id}-{'problems' if is_short else 'rows'}.csv"
         return Stream(
-            queries.download_rows(database, run_id=run_id, only_problems=is_short),
+            queries.download_rows(database, run_id=run_id, only_problems=is_short, campaigns=names),
             media_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
         )
@@ -250,10 +244,12 @@ async def _check_page(
     content_hash: str,
     campaign: str,
     targets: Sequence[str],
+    waits: bool = True,
     refused: WarmlineError | None = None,
 ) -> Response[str]:
     async with database.reading() as uow:
         chosen = await open_campaign(uow, key=campaign)
+        waiting = await load_policy(uow)
         check = await queries.check_file(
             uow, content_hash=content_hash, targets=targets, default_country=settings.default_country
         )
@@ -264,11 +260,21 @@ async def _check_page(
         check=check,
         campaign=chosen,
         targets=TARGET_CHOICES,
+        waits=waits,
+        drop_after_days=waiting.expire_after_days,
         refused=refused.message if refused else "",
         open_run=refused.facts.get("run_id") if refused else None,
     )
 
 
-async def _run_and_rows(uow: UnitOfWork, run_id: int) -> tuple[queries.RunView, Sequence[queries.RunRowView]]:
+async def _shown_run(uow: UnitOfWork, run_id: int, viewer: Viewer) -> dict[str, Any]:
+    """Return what the page of a run and its moving part print."""
     run = await queries.run_view(uow, run_id=run_id)
-    return run, () if run.is_open else await queries.notable_rows(uow, run_id=run_id)
+    names = await campaign_names(uow)
+    return {
+        "run": run,
+        "rows": () if run.is_open else await queries.notable_rows(uow, run_id=run_id, campaigns=names),
+        "since": None if run.is_open else await since_then(uow, run_id=run_id),
+        "opens_leads": _opens_leads(viewer),
+        "campaign_names": names,
+    }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from app.campaigns.operations.enrol import EnrolRequest, enrol_batch
+from app.campaigns.operations.enrol import EnrolRequest, EnrolResult, WhenBusy, enrol_batch
 from app.contacts.imports.operations.work import LeadToEnrol
 from app.db.session import UnitOfWork
 
@@ -15,11 +15,25 @@ async def offer_to_campaign(
     results = await enrol_batch(
         uow,
         campaign_key=campaign_key,
-        requests=[EnrolRequest(contact_id=lead.contact_id, ref=lead.ref) for lead in leads],
+        requests=[
+            EnrolRequest(
+                contact_id=lead.contact_id,
+                ref=lead.ref,
+                when_busy=WhenBusy.WAIT if lead.waits else WhenBusy.REFUSE,
+            )
+            for lead in leads
+        ],
         actor=actor,
         now=now,
     )
-    return {
-        result.ref: (result.reason or result.outcome) if result.outcome == "refused" else result.outcome
-        for result in results
-    }
+    return {result.ref: _word(result) for result in results}
+
+
+def _word(result: EnrolResult) -> str:
+    match result.outcome:
+        case "refused":
+            return result.reason or result.outcome
+        case "waiting":
+            return f"waiting:{result.reason}"
+        case outcome:
+            return outcome

@@ -18,10 +18,14 @@ class UploadForm:
 
 @dataclass(frozen=True, slots=True)
 class MappingForm:
-    """The campaign, and one target for each column in the file's order (none: the proposal is wanted)."""
+    """The campaign, and one target for each column in the file's order (none: the proposal is wanted).
+
+    `waits`: people who are busy elsewhere wait for their turn; else they are left out.
+    """
 
     campaign: str
     targets: tuple[str, ...]
+    waits: bool = True
 
 
 async def read_upload(form: FormMultiDict) -> UploadForm:
@@ -35,7 +39,9 @@ async def read_upload(form: FormMultiDict) -> UploadForm:
 def read_mapping(form: FormMultiDict) -> MappingForm:
     """Return the chosen columns."""
     targets = tuple(str(value) for value in form.getall("column", []))
-    return MappingForm(campaign=_text(form, "campaign"), targets=targets)
+    return MappingForm(
+        campaign=_text(form, "campaign"), targets=targets, waits=_text(form, "when_busy") != "refuse"
+    )
 
 
 def _text(form: FormMultiDict, name: str) -> str:

@@ -1,6 +1,7 @@
 """Campaigns that an import can bring people into."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from app.db.session import UnitOfWork
 from app.kernel.errors import NotFound
@@ -37,3 +38,31 @@ async def campaign_names(uow: UnitOfWork) -> dict[str, str]:
     """Return every campaign's name by its key, of those no longer open too: earlier imports name them."""
     rows = await uow.execute("SELECT key, name FROM campaigns")
     return {row.key: row.name for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class SinceThen:
+    """What has become of a run's people who had to wait for their turn: in by now, still waiting, or dropped."""
+
+    admitted: int
+    waiting: int
+    dropped: int
+
+
+_SINCE: Final = """
+SELECT count(*) FILTER (WHERE q.status = 'admitted') AS admitted,
+    count(*) FILTER (WHERE q.status = 'waiting') AS waiting,
+    count(*) FILTER (WHERE q.status NOT IN ('admitted', 'waiting')) AS dropped
+FROM runs r
+JOIN campaigns k ON k.key = r.params ->> 'campaign_key'
+JOIN run_rows b ON b.run_id = r.id AND b.enrolment LIKE 'waiting:%'
+JOIN LATERAL (SELECT x.status FROM enrolment_requests x WHERE x.contact_id = b.contact_id AND x.campaign_id = k.id
+    ORDER BY x.id DESC LIMIT 1) q ON true
+WHERE r.id = :run_id
+"""
+
+
+async def since_then(uow: UnitOfWork, *, run_id: int) -> SinceThen | None:
+    """Return what has become of those who had to wait; None where nobody had to."""
+    row = (await uow.execute(_SINCE, {"run_id": run_id})).one()
+    return SinceThen(row.admitted, row.waiting, row.dropped) if any(row) else None

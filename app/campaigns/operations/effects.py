@@ -18,17 +18,12 @@ from app.campaigns.domain.enrolment import (
     SuppressChannel,
 )
 from app.campaigns.repository import Record
+from app.campaigns.waiting.operations import drop_waiting
+from app.contacts.cooldowns.operations import begin_cooldown
 from app.db.session import UnitOfWork
 
-# Days by exit reason; `not_now` lasts until the date that was given.
-COOLDOWN_DAYS = {
-    "breakup": 60,
-    "completed": 30,
-    "won": 30,
-    "lost": 90,
-    "not_now": 30,
-    "manual": 30,
-}
+OPT_OUTS = ("stop_word", "provider_block", "complaint")
+"""Reasons for which a channel closes because the person wants no more: they rest as well, should it open again."""
 REVIEW_DUE = timedelta(hours=4)
 
 
@@ -85,10 +80,24 @@ async def carry_out(
                 )
             case SuppressChannel(channel, reason):
                 await suppress(
-                    uow, contact_id=record.contact_id, channel=channel, reason=reason, source=actor, now=now
+                    uow,
+                    contact_id=record.contact_id,
+                    enrolment_id=record.id,
+                    channel=channel,
+                    reason=reason,
+                    source=actor,
+                    now=now,
                 )
             case CoolDown(reason, until):
-                await _cool_down(uow, record, reason, until, actor, now)
+                await begin_cooldown(
+                    uow,
+                    contact_id=record.contact_id,
+                    reason=reason,
+                    enrolment_id=record.id,
+                    until=until,
+                    actor=actor,
+                    now=now,
+                )
             case QueueSend():
                 raise AssertionError("sends are queued by the planner alone")
 
@@ -99,15 +108,33 @@ def _lock_rank(effect: Effect) -> int:
 
 
 async def suppress(
-    uow: UnitOfWork, *, contact_id: int, channel: str, reason: str, source: str, now: datetime
+    uow: UnitOfWork,
+    *,
+    contact_id: int,
+    channel: str,
+    reason: str,
+    source: str,
+    enrolment_id: int | None = None,
+    now: datetime,
 ) -> None:
-    """Close a channel for a contact; one that is closed for this reason already stays as it is."""
-    await uow.execute(
+    """Close a channel for a contact; one that is closed for this reason already stays as it is.
+
+    Who opted out rests besides, so that no list begins anew with them once START has opened the channel again; with
+    all channels closed, nothing of theirs waits for its turn any more.
+    """
+    closed = await uow.execute(
         "INSERT INTO suppressions (contact_id, channel, reason, source, created_at) "
         "VALUES (:contact_id, :channel, :reason, :source, :now) "
-        "ON CONFLICT (contact_id, channel, reason) WHERE lifted_at IS NULL DO NOTHING",
+        "ON CONFLICT (contact_id, channel, reason) WHERE lifted_at IS NULL DO NOTHING RETURNING id",
         {"contact_id": contact_id, "channel": channel, "reason": reason, "source": source, "now": now},
     )
+    if reason not in OPT_OUTS or (closed.one_or_none() is None and enrolment_id is None):
+        return
+    await begin_cooldown(
+        uow, contact_id=contact_id, reason="opted_out", enrolment_id=enrolment_id, actor=source, now=now
+    )
+    if channel == "all":
+        await drop_waiting(uow, contact_id=contact_id, reason="suppressed", actor=source, now=now)
 
 
 async def _supersede(uow: UnitOfWork, enrolment_id: int, reason: str, now: datetime) -> None:
@@ -152,24 +179,4 @@ async def _close_unowned(uow: UnitOfWork, enrolment_id: int, actor: str, now: da
         "UPDATE tasks SET done_at = :now, done_by = :actor, outcome = 'no_action' "
         "WHERE kind = 'review' AND subject = :subject AND done_at IS NULL",
         {"now": now, "actor": actor, "subject": f"enrolment:{enrolment_id}:unowned"},
-    )
-
-
-async def _cool_down(
-    uow: UnitOfWork, record: Record, reason: str, until: datetime | None, actor: str, now: datetime
-) -> None:
-    ends_at = until or now + timedelta(days=COOLDOWN_DAYS.get(reason, COOLDOWN_DAYS["manual"]))
-    if ends_at <= now:
-        return
-    await uow.execute(
-        "INSERT INTO cooldowns (contact_id, reason, enrolment_id, starts_at, ends_at, created_by) "
-        "VALUES (:contact_id, :reason, :enrolment_id, :now, :ends_at, :actor)",
-        {
-            "contact_id": record.contact_id,
-            "reason": reason,
-            "enrolment_id": record.id,
-            "now": now,
-            "ends_at": ends_at,
-            "actor": actor,
-        },
     )

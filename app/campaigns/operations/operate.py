@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from app.campaigns.domain.enrolment import Event
 from app.campaigns.domain.stimuli import (
     AdviserResumed,
     Closed,
@@ -106,10 +107,20 @@ async def resolve_review(
         ref = task.subject.removeprefix(f"enrolment:{records[0].id}:")
         stimulus = ReviewResolved(actor, verdict, position, send.id if send is not None else None, ref)
         await _carry(uow, records[0], stimulus, actor, now)
+    elif records and _was_to_rest(task.subject, records[0]):
+        told = Event("task_done", actor, {"kind": "review", "verdict": "goes_on"})
+        resume = Operator(Stim.OPERATOR_RESUMED, actor, "in spite of the rest")
+        await apply(uow, records[0], [resume], events=[told], actor=actor, now=now)
     await uow.execute(
         "UPDATE tasks SET done_at = :now, done_by = :actor, outcome = :verdict WHERE id = :id",
         {"now": now, "actor": actor, "verdict": verdict, "id": task.id},
     )
+
+
+def _was_to_rest(subject: str, record: Record) -> bool:
+    """Say whether the question is about a journey that a backfill of cool-downs paused, and that still waits for it."""
+    is_paused = record.state.automation == "paused" and record.state.pause_reason == "cooldown"
+    return is_paused and subject == f"enrolment:{record.id}:cooldown"
 
 
 async def _settle_review(

@@ -18,7 +18,6 @@ from sqlalchemy import Row
 from app.campaigns.domain.decide import decide
 from app.campaigns.domain.enrolment import Decision, Event
 from app.campaigns.domain.gates import Defer, GateFacts, GatePolicy, Pass, Skip, judge, validity_seconds
-from app.campaigns.domain.schedule import DEFAULT_ZONE
 from app.campaigns.domain.stimuli import Facts, Inconclusive, Position, SendDeferred, SendSkipped
 from app.campaigns.domain.vocabulary import Automation
 from app.campaigns.operations.effects import carry_out
@@ -101,7 +100,8 @@ SELECT s.id FROM sends s WHERE s.id = ANY(CAST(:ids AS bigint[])) AND s.status =
 
 # Read after the locks are held: a receipt that committed before is seen here and stops the send.
 _FACTS = """
-SELECT s.*, c.name, c.language, c.time_zone, c.attributes, k.status AS campaign_status,
+SELECT s.*, c.name, c.language, coalesce(c.time_zone, :organisation_zone) AS time_zone, c.attributes,
+    k.status AS campaign_status,
     n.provider, n.address AS sender_address, n.messaging_service_sid, n.status AS sender_status,
     t.address_value, t.address_kind, consent.granted, talk.whatsapp_inbound_at,
     ARRAY(SELECT w.scope FROM kill_switches w WHERE w.scope IN ('global', 'channel:' || s.channel,
@@ -134,7 +134,7 @@ async def _lock_sends(uow: UnitOfWork, ids: Sequence[int], now: datetime) -> Seq
     locked = [row.id for row in await uow.execute(_LOCK, {"ids": list(ids)})]
     if not locked:
         return []
-    return (await uow.execute(_FACTS, {"ids": locked})).all()
+    return (await uow.execute(_FACTS, {"ids": locked, "organisation_zone": uow.zone})).all()
 
 
 async def _settle(
@@ -272,7 +272,7 @@ def _gate_facts(row: Row[Any], template: TemplateText | None) -> GateFacts:
         sender_status=row.sender_status or "missing",
         template_approval=(template.approval if template else "rejected") if uses_template else None,
         whatsapp_inbound_at=row.whatsapp_inbound_at,
-        zone=row.time_zone or DEFAULT_ZONE,
+        zone=row.time_zone,
         last_campaign_send_at=row.last_campaign_send_at,
     )
 
@@ -307,7 +307,7 @@ def _pass(row: Row[Any], content: Content, *, now: datetime, policy: GatePolicy)
         messaging_service_sid=row.messaging_service_sid,
         body=None if content.content_sid else content.text,
         template=TemplateContent(content.content_sid, content.variables) if content.content_sid else None,
-        validity_seconds=validity_seconds(now, policy=policy, zone=row.time_zone or DEFAULT_ZONE)
+        validity_seconds=validity_seconds(now, policy=policy, zone=row.time_zone)
         if row.kind == "campaign"
         else None,
     )

@@ -213,8 +213,13 @@ async def recent_runs(uow: UnitOfWork, *, limit: int = 20) -> tuple[RunView, ...
     return tuple(_run_view(run) for run in await runs.latest_runs(uow, limit=limit))
 
 
-async def notable_rows(uow: UnitOfWork, *, run_id: int, limit: int = SHOWN_ROWS) -> tuple[RunRowView, ...]:
-    """Return rows that did not simply become leads: conflicts first, then rejected, then refused ones."""
+async def notable_rows(
+    uow: UnitOfWork, *, run_id: int, campaigns: Mapping[str, str] | None = None, limit: int = SHOWN_ROWS
+) -> tuple[RunRowView, ...]:
+    """Return rows that did not simply become leads: conflicts first, then rejected, then refused and waiting ones.
+
+    `campaigns` are names by key.
+    """
     rows = await uow.execute(
         "SELECT row, line, outcome, contact_id, enrolment, reason, warnings FROM run_rows "
         "WHERE run_id = :run AND (outcome IN ('conflict', 'rejected') "
@@ -222,11 +227,15 @@ async def notable_rows(uow: UnitOfWork, *, run_id: int, limit: int = SHOWN_ROWS)
         "ORDER BY array_position(ARRAY['conflict', 'rejected'], outcome), row LIMIT :limit",
         {"run": run_id, "limit": limit},
     )
-    return tuple(_run_row(row) for row in rows)
+    return tuple(_run_row(row, uow.zone, campaigns or {}) for row in rows)
 
 
 async def download_rows(
-    database: Database, *, run_id: int, only_problems: bool = False
+    database: Database,
+    *,
+    run_id: int,
+    only_problems: bool = False,
+    campaigns: Mapping[str, str] | None = None,
 ) -> AsyncIterator[str]:
     """Yield a CSV of a run's outcomes with the cells of its file, neutralised, a page of rows at a time.
 
@@ -242,7 +251,9 @@ async def download_rows(
     found = records(stored[1], sheet=sheet)
     while chunk := await asyncio.to_thread(lambda: list(islice(found, _DOWNLOADED_AT_ONCE))):
         async with database.reading() as uow:
-            outcomes = await _outcomes_of(uow, run_id=run_id, first=chunk[0].row, last=chunk[-1].row)
+            outcomes = await _outcomes_of(
+                uow, run_id=run_id, first=chunk[0].row, last=chunk[-1].row, campaigns=campaigns or {}
+            )
         yield "".join(_csv_rows(chunk, outcomes, only_problems=only_problems))
 
 
@@ -256,14 +267,20 @@ def _csv_rows(
 
 
 async def _outcomes_of(
-    uow: UnitOfWork, *, run_id: int, first: int, last: int
+    uow: UnitOfWork, *, run_id: int, first: int, last: int, campaigns: Mapping[str, str]
 ) -> dict[int, tuple[RunRowView, str]]:
     rows = await uow.execute(
         "SELECT row, line, outcome, contact_id, enrolment, reason, warnings FROM run_rows "
         "WHERE run_id = :run AND row BETWEEN :first AND :last",
         {"run": run_id, "first": first, "last": last},
     )
-    return {row.row: (_run_row(row), enrolment_words(row.enrolment)) for row in rows}
+    return {
+        row.row: (
+            _run_row(row, uow.zone, campaigns),
+            enrolment_words(row.enrolment, zone=uow.zone, campaigns=campaigns),
+        )
+        for row in rows
+    }
 
 
 def _csv_row(record: Record, view: RunRowView, enrolment: str) -> str:
@@ -325,7 +342,7 @@ def _urgency(outcome: RowOutcome) -> tuple[int, int]:
     return order.get(outcome.outcome, 2 if telling else 3), outcome.lead.row
 
 
-def _run_row(row: Any) -> RunRowView:
+def _run_row(row: Any, zone: str, campaigns: Mapping[str, str]) -> RunRowView:
     refused = row.enrolment not in {None, "enrolled", "touched", "repeated", "before"}
     notes = _notes(row.reason, row.warnings)
     return RunRowView(
@@ -333,7 +350,7 @@ def _run_row(row: Any) -> RunRowView:
         line=row.line,
         outcome=row.outcome,
         outcome_words=OUTCOMES.get(row.outcome, row.outcome),
-        notes=(enrolment_words(row.enrolment), *notes) if refused else notes,
+        notes=(enrolment_words(row.enrolment, zone=zone, campaigns=campaigns), *notes) if refused else notes,
         contact_id=row.contact_id,
     )
 

@@ -116,6 +116,10 @@ def event_title(type: str, data: Mapping[str, Any]) -> str:
     if type == "handoff_closed":
         outcome = str(data.get("outcome", ""))
         return f"Handoff closed: {_OUTCOMES.get(outcome, outcome)}"
+    if type == "released" and data.get("what") == "rest":
+        return "Their rest was ended"
+    if type == "enrol_refused" and data.get("waits"):
+        return "Waits for their turn in a campaign"
     return _TITLES.get(type, type.replace("_", " ").capitalize())
 
 

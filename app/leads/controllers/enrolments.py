@@ -12,6 +12,8 @@ from litestar.params import FromPath
 
 from app.campaigns.domain.vocabulary import Outcome, Stim
 from app.campaigns.operations.operate import close_journey, operate, resume_by_adviser
+from app.contacts.cooldowns.domain import lost_words
+from app.contacts.cooldowns.settings import load_lengths
 from app.db.session import Database, UnitOfWork
 from app.kernel.errors import Forbidden, Invalid
 from app.kernel.local_time import moment_of
@@ -111,12 +113,14 @@ class EnrolmentController(Controller):
         outcome, until = field_text(fields, "outcome"), field_text(fields, "not_now_until")
         async with database.reading() as uow:
             seen = await _may_act(uow, enrolment_id, viewer)
+            lengths = await load_lengths(uow)
         form = ClosingForm(
             enrolment_id=enrolment_id,
             lead_name=seen.lead_name,
             outcome=outcome,
             not_now_until=until,
             earliest_date=(now.astimezone(ZoneInfo(viewer.time_zone)).date() + timedelta(days=1)).isoformat(),
+            lost_words=lost_words(lengths),
         )
         if not outcome:
             return await _ask(request, pages, form, status=200)

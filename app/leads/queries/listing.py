@@ -51,6 +51,10 @@ _BY_STAGE = """
     AND NOT EXISTS (SELECT 1 FROM enrolments y WHERE y.contact_id = c.id
       AND (y.automation <> 'completed', y.id) > (x.automation <> 'completed', x.id)))
 """
+_WAITING = "waiting"
+_BY_WAITING = """
+  AND EXISTS (SELECT 1 FROM enrolment_requests r WHERE r.contact_id = c.id AND r.status = 'waiting')
+"""
 _BY_NAME = " AND c.name ILIKE :pattern"
 _BY_NUMBER = " AND c.id IN (SELECT contact_id FROM numbered)"
 _NUMBERED = """
@@ -61,7 +65,9 @@ _SHOWN = """
 SELECT c.id, c.name, c.created_at, e.stage, e.automation, k.name AS campaign, u.name AS owner_name,
     (h.id IS NOT NULL AND h.owner_id IS NULL) AS is_in_pool,
     (SELECT i.value FROM contact_identities i WHERE i.contact_id = c.id AND i.kind = 'phone' ORDER BY i.id LIMIT 1)
-        AS phone
+        AS phone,
+    (SELECT string_agg(w.name, ', ' ORDER BY r.priority DESC, r.asked_at, r.id) FROM enrolment_requests r
+        JOIN campaigns w ON w.id = r.campaign_id WHERE r.contact_id = c.id AND r.status = 'waiting') AS waits_for
 FROM picked
 JOIN contacts c ON c.id = picked.id
 LEFT JOIN handoffs h ON h.contact_id = c.id AND h.status <> 'closed'
@@ -85,7 +91,7 @@ class Wanted:
     def read(cls, *, search: str, stage: str, before: str) -> Wanted:
         """Return what an address asks for; an unknown stage means every one."""
         words = " ".join(search.replace("\x00", " ").split())[:LONGEST_SEARCH]
-        return cls(words, stage if stage in STAGES else "", before or None)
+        return cls(words, stage if stage in (*STAGES, _WAITING) else "", before or None)
 
     @property
     def digits(self) -> str:
@@ -119,6 +125,7 @@ async def load_leads(uow: UnitOfWork, *, viewer: Viewer, wanted: Wanted) -> Lead
         stages=(
             LeadChoice("", "Every stage", not wanted.stage),
             *(LeadChoice(stage, stage_words(stage), wanted.stage == stage) for stage in STAGES),
+            LeadChoice(_WAITING, "Waiting", wanted.stage == _WAITING),
         ),
         search=wanted.search,
         next_url=_url(wanted, page.next_cursor) if page.next_cursor else None,
@@ -127,7 +134,7 @@ async def load_leads(uow: UnitOfWork, *, viewer: Viewer, wanted: Wanted) -> Lead
 
 
 def _conditions(wanted: Wanted) -> str:
-    conditions = _BY_STAGE if wanted.stage else ""
+    conditions = _BY_WAITING if wanted.stage == _WAITING else _BY_STAGE if wanted.stage else ""
     if wanted.digits:
         return conditions + _BY_NUMBER
     return conditions + (_BY_NAME if wanted.search else "")
@@ -153,4 +160,5 @@ def _row(row: Row[Any]) -> LeadListRow:
         campaign=row.campaign or "",
         owner_name="In the pool" if row.is_in_pool else row.owner_name,
         came_at=came_at,
+        waits_for=row.waits_for or "",
     )

@@ -25,7 +25,8 @@ from app.kernel.row_ids import is_row_id
 from app.leads.next_step import Standing, next_step
 from app.leads.queries.ledger import load_timeline
 from app.leads.queries.reviews import load_reviews
-from app.leads.reasons import SUPPRESSIONS, channel_words, moment_words, reason_words
+from app.leads.queries.waiting import load_waiting
+from app.leads.reasons import SUPPRESSIONS, channel_words, moment_words, plan_words, reason_words
 from app.leads.stage_map import stage_map
 from app.leads.views import Automation, LeadAction, LeadPage, NextStep, StageRow, Verdict
 from app.messaging.domain.window import window_closes_at
@@ -48,8 +49,8 @@ SELECT c.id, c.name, c.language, c.time_zone, c.source, c.attributes, c.created_
         AS external_id,
     (SELECT t.title FROM tasks t WHERE t.contact_id = e.contact_id AND t.enrolment_id = e.id AND t.done_at IS NULL
         AND t.kind = 'review' ORDER BY t.id DESC LIMIT 1) AS review,
-    (SELECT max(d.ends_at) FROM cooldowns d WHERE d.contact_id = c.id AND d.starts_at <= :now AND d.ends_at > :now)
-        AS rests_until,
+    (SELECT max(d.ends_at) FROM cooldowns d WHERE d.contact_id = c.id AND d.lifted_at IS NULL
+        AND d.starts_at <= :now AND d.ends_at > :now) AS rests_until,
     (SELECT t.name FROM sends s JOIN templates t ON t.key = s.template_key WHERE s.id = e.first_reply_send_id
         ORDER BY t.language = 'en' DESC, t.id LIMIT 1) AS replied_to,
     (SELECT coalesce(jsonb_agg(jsonb_build_array(n.channel, n.granted, n.source, n.at) ORDER BY n.channel DESC), '[]')
@@ -162,11 +163,20 @@ async def load_lead(
         window_closes_at=closes_at if closes_at is not None and closes_at > now else None,
         next_step=await _next_step(uow, row, thread, zone, now),
         verdicts=await _verdicts(uow, row, zone, now),
-        actions=_actions(row, lead),
+        actions=(*_actions(row, lead), *_rest_actions(row, lead, zone, now)),
         handoff_id=thread.handoff_id if lead.may_act else None,
         can_assign=thread.handoff_id is not None and viewer.is_one_of(Role.MANAGER),
         can_take=thread.standing.is_in_pool and viewer.role is Role.ADVISER,
         reviews=await load_reviews(uow, people=thread.people, viewer=viewer),
+        waiting=await load_waiting(
+            uow,
+            people=thread.people,
+            may_act=lead.may_act,
+            may_override=viewer.is_one_of(Role.MANAGER),
+            zone=zone,
+            now=now,
+        ),
+        can_enrol=lead.may_act and row.automation in (None, "completed"),
         older_timeline_url=f"/leads/{thread.contact_id}?before={timeline.next_cursor}"
         if timeline.next_cursor
         else None,
@@ -209,11 +219,15 @@ def _automation_words(row: Row[Any], zone: str, now: datetime) -> str:
 
 def _consents(consents: Sequence[Sequence[Any]], zone: str) -> str:
     said = [
-        f"{channel_words(channel)}: {'yes' if granted else 'no'} ({words_of(source).lower()}, "
+        f"{channel_words(channel)}: {'yes' if granted else 'no'} ({_said_where(source)}, "
         f"{date_words(datetime.fromisoformat(at), zone=zone)})"
         for channel, granted, source, at in consents
     ]
     return "; ".join(said) or "None recorded, so the campaign may not write"
+
+
+def _said_where(source: str) -> str:
+    return "imported list" if source.startswith("import:") else words_of(source).lower()
 
 
 def _suppressions(suppressed: Sequence[Sequence[Any]], zone: str) -> str:
@@ -316,7 +330,7 @@ async def _next_step(
         has_handoff=thread.handoff_id is not None,
         in_flight=row.in_flight,
         stops=stops,
-        zone=row.time_zone or zone,
+        zone=row.time_zone or uow.zone,
     )
     return next_step(
         standing,
@@ -391,3 +405,21 @@ def _actions(row: Row[Any], lead: OpenedLead) -> tuple[LeadAction, ...]:
     by_automation = {"active": (pause, hold), "paused": (resume, hold), "held": (release,)}
     actions = by_automation.get(row.automation, ())
     return actions if lead.thread.handoff_id is not None else (*actions, close)
+
+
+def _rest_actions(row: Row[Any], lead: OpenedLead, zone: str, now: datetime) -> tuple[LeadAction, ...]:
+    """Return what a manager may do about a rest that runs."""
+    if row.rests_until is None or not lead.viewer.is_one_of(Role.MANAGER):
+        return ()
+    until = plan_words(row.rests_until, zone=zone, now=now)
+    return (
+        LeadAction(
+            key="lift",
+            label="End their rest",
+            icon="alarm-clock-off",
+            url=f"/leads/{row.id}/rest/lift",
+            confirm_title="End this lead's rest?",
+            confirm_text=f"They are left alone until {until}. Once it is ended, campaigns may begin with them again.",
+            reason_label="Why?",
+        ),
+    )

@@ -8,53 +8,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from app.campaigns.domain.vocabulary import Outcome
-from app.campaigns.operations.enrol import EnrolRequest, EnrolResult, enrol
-from app.campaigns.operations.operate import close_journey
 from app.kernel.errors import Invalid, NotFound
 from tests.fixtures.engine import World
+from tests.integration.campaigns.doors import close, enter, other_campaign
 from tests.integration.campaigns.steps import enrol_one, enrolment, told
-
-FORTY_DAYS = timedelta(days=40)
-
-
-async def enter(
-    world: World, lead: int, *, ref: str = "form:1", campaign: str = "open_day", override: str | None = None
-) -> EnrolResult:
-    """Come to the door."""
-    async with world.database.transaction() as uow:
-        return await enrol(
-            uow,
-            campaign_key=campaign,
-            request=EnrolRequest(lead, ref, override),
-            actor="form",
-            now=world.now,
-        )
-
-
-async def close(world: World, lead: int, outcome: Outcome = Outcome.LOST) -> None:
-    """End a journey by hand."""
-    async with world.database.transaction() as uow:
-        await close_journey(
-            uow, contact_id=lead, outcome=outcome, not_now_until=None, actor="user:1", now=world.now
-        )
-
-
-async def other_campaign(world: World, **columns: object) -> None:
-    """Add a second campaign with the same version."""
-    await world.execute(
-        "INSERT INTO campaigns (program_id, key, name, cooldown_exempt, cooldown_exempt_reason) "
-        "SELECT id, 'other', 'Other', :exempt, 'test' FROM programs",
-        exempt=columns.get("exempt", False),
-    )
-    await world.execute(
-        "INSERT INTO campaign_versions (campaign_id, number, definition, structure_hash, published_at) "
-        "SELECT c.id, 1, v.definition, v.structure_hash, v.published_at FROM campaigns c, campaign_versions v "
-        "WHERE c.key = 'other'"
-    )
-    await world.execute(
-        "UPDATE campaigns c SET current_version_id = v.id FROM campaign_versions v WHERE v.campaign_id = c.id"
-    )
 
 
 async def test_a_lead_comes_in_once_and_the_ledger_says_so(world: World) -> None:

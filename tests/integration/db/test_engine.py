@@ -47,3 +47,13 @@ async def test_what_people_wrote_is_not_in_the_text_of_an_error(settings: Settin
             await uow.execute("SELECT CAST(:words AS text) FROM nowhere", {"words": "a secret of a lead"})
     await engine.dispose()
     assert "a secret of a lead" not in str(failed.value)
+
+
+async def test_every_transaction_knows_the_organisations_zone_from_the_one_setting(
+    settings: Settings,
+) -> None:
+    engine = make_engine(replace(settings, default_time_zone="Europe/Berlin"), pool_size=1)
+    async with Database(engine).transaction() as uow:
+        zone = uow.zone
+    await engine.dispose()
+    assert zone == "Europe/Berlin"

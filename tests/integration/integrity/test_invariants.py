@@ -203,6 +203,24 @@ async def test_I6_an_override_or_an_exempt_campaign_may_begin_inside_a_cool_down
         assert (await check(uow, BY_ID["I6"])).count == 0
 
 
+async def test_I6_a_cool_down_that_was_lifted_or_not_yet_written_when_it_began_is_not_held_against_it(
+    world: World,
+) -> None:
+    around = (
+        "INSERT INTO cooldowns (contact_id, reason, starts_at, ends_at, created_by, written_at, lifted_at, lifted_by, "
+        "lift_reason) SELECT contact_id, 'lost', created_at - interval '1 day', created_at + interval '1 day', 'x', "
+        "{written}, {lifted}, 'x', 'x' FROM enrolments"
+    )
+    for written, lifted, found in (
+        ("NULL", "created_at + interval '1 hour'", 2),
+        ("NULL", "created_at - interval '1 hour'", 0),
+        ("created_at + interval '1 hour'", "NULL", 0),
+        ("created_at - interval '1 hour'", "NULL", 2),
+    ):
+        async with world.damaged(around.format(written=written, lifted=lifted)) as uow:
+            assert (await check(uow, BY_ID["I6"])).count == found, (written, lifted)
+
+
 async def test_I6_the_cool_down_of_its_own_end_is_not_held_against_an_enrolment(world: World) -> None:
     async with world.damaged(
         "INSERT INTO cooldowns (contact_id, enrolment_id, reason, starts_at, ends_at, created_by) "

@@ -1,7 +1,9 @@
 """The codes of an import in plain words, with what to do about them."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Final
+from zoneinfo import ZoneInfo
 
 OUTCOMES: Final[Mapping[str, str]] = {
     "created": "New lead",
@@ -18,6 +20,8 @@ ENROLMENTS: Final[Mapping[str, str]] = {
     "repeated": "Enrolled from this row before",
     "suppressed": "Not enrolled: this person does not want messages",
     "no_usable_channel": "Not enrolled: no consent for a channel of this campaign",
+    "with_an_adviser": "Not enrolled: in a conversation with one of us now",
+    "withdrawn": "Not enrolled: somebody took this row's request back",
 }
 
 REASONS: Final[Mapping[str, str]] = {
@@ -68,13 +72,37 @@ def warning_words(code: str) -> str:
     return WARNINGS.get(code) or REASONS.get(code) or code
 
 
-def enrolment_words(code: str | None) -> str:
-    """Return what the campaign's door said. `live_in:` and `in_cooldown_until:` carry what they speak of."""
+def enrolment_words(code: str | None, *, zone: str, campaigns: Mapping[str, str]) -> str:
+    """Return what the campaign's door said; dates are those of `zone`, campaigns are named by their key."""
     if code is None:
         return ""
     kind, _, about = code.partition(":")
-    if kind == "live_in":
-        return f"Not enrolled: in the campaign {about} now"
-    if kind == "in_cooldown_until":
-        return f"Not enrolled: in cool-down until {about[:10]}"
-    return ENROLMENTS.get(code) or code
+    match kind:
+        case "waiting":
+            return f"Waits for their turn: {_busy_words(about, campaigns)}"
+        case "live_in":
+            return f"Not enrolled: {_busy_words(code, campaigns)}"
+        case "in_cooldown_until":
+            return f"Not enrolled: in cool-down until {_date(about, zone)}"
+        case _:
+            return ENROLMENTS.get(code) or code
+
+
+def _busy_words(code: str, campaigns: Mapping[str, str]) -> str:
+    kind, _, about = code.partition(":")
+    match kind:
+        case "live_in":
+            return f"in the campaign {campaigns.get(about, about)} now"
+        case "with_an_adviser":
+            return "in a conversation with one of us now"
+        case "in_cooldown_until":
+            return "still in cool-down"
+        case _:
+            return code.replace("_", " ")
+
+
+def _date(moment: str, zone: str) -> str:
+    try:
+        return datetime.fromisoformat(moment).astimezone(ZoneInfo(zone)).date().isoformat()
+    except ValueError:
+        return moment

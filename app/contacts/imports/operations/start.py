@@ -75,9 +75,18 @@ async def keep_file(uow: UnitOfWork, *, file: LeadFile, now: datetime) -> None:
 
 
 async def start_import(
-    uow: UnitOfWork, *, prepared: PreparedImport, campaign_key: str, user_id: int | None, now: datetime
+    uow: UnitOfWork,
+    *,
+    prepared: PreparedImport,
+    campaign_key: str,
+    user_id: int | None,
+    waits: bool = True,
+    now: datetime,
 ) -> int:
     """Create the run of a stored file and return its id; any worker takes it from there.
+
+    With `waits`, people who are in another campaign (or talk with one of us) wait for their turn; else they are
+    left out.
 
     Raises Conflict (`facts["run_id"]`) when the same file is being imported into the same campaign. A finished
     import may be started again: it changes nothing for rows that were imported before.
@@ -97,6 +106,7 @@ async def start_import(
             "targets": list(mapping.as_targets()),
             "header": list(prepared.header),
             "phase": PEOPLE,
+            "waits": waits,
         },
         total=prepared.total,
         created_by=user_id,

@@ -46,10 +46,14 @@ _TRY_AGAIN_STATES: Final = frozenset({"40001", "40P01"})
 
 @dataclass(frozen=True, slots=True)
 class LeadToEnrol:
-    """One row's person for the campaign's door. `ref` is the same whenever this row is offered again."""
+    """One row's person for the campaign's door. `ref` is the same whenever this row is offered again.
+
+    `waits`: where the person is busy elsewhere now, they wait for their turn instead of being left out.
+    """
 
     contact_id: int
     ref: str
+    waits: bool = False
 
 
 class EnrolBatch(Protocol):
@@ -58,7 +62,10 @@ class EnrolBatch(Protocol):
     async def __call__(
         self, uow: UnitOfWork, *, campaign_key: str, leads: Sequence[LeadToEnrol], actor: str, now: datetime
     ) -> Mapping[str, str]:
-        """Return per ref `enrolled`, `touched`, or why not. The same ref again is no new enrolment."""
+        """Return per ref `enrolled`, `touched`, `waiting:` with the reason, or why not.
+
+        The same ref again is no new enrolment.
+        """
         ...
 
 
@@ -192,7 +199,10 @@ class _RunWorker:
         people = await rows.rows_to_enrol(uow, run_id=run.id, source=run.source, first=first, last=last)
         words = {row: "before" for row, _, before in people if before}
         ref = f"import:{run.file_hash[:40]}"
-        leads = [LeadToEnrol(contact_id, f"{ref}:{row}") for row, contact_id, before in people if not before]
+        waits = bool(run.params.get("waits"))
+        leads = [
+            LeadToEnrol(contact_id, f"{ref}:{row}", waits) for row, contact_id, before in people if not before
+        ]
         if leads:
             said = await self.enrol(
                 uow,
@@ -255,6 +265,8 @@ class _RunWorker:
 
 
 def _enrolment_count(word: str) -> str:
+    if word.startswith("waiting:"):
+        return "waiting"
     return word if word in {"enrolled", "touched", "repeated", "before"} else "refused"
 
 

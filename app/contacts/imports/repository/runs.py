@@ -1,4 +1,4 @@
-"""Import runs under a lease, and the files they read. Leases are real time (the database's clock)."""
+"""Runs under a lease, and the files that imports read. Leases are real time (the database's clock)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class LeaseLostError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as it stands in the database."""
+    """A run as it stands in the database. One that reads no file has an empty `file_hash`."""
 
     id: int
     status: str
@@ -69,9 +69,10 @@ async def load_file(uow: UnitOfWork, *, content_hash: str) -> tuple[str, bytes] 
 async def insert_run(
     uow: UnitOfWork,
     *,
+    kind: str = KIND,
     source: str,
     title: str,
-    file_hash: str,
+    file_hash: str | None,
     params: Mapping[str, Any],
     total: int,
     created_by: int | None,
@@ -85,7 +86,7 @@ async def insert_run(
             "VALUES (:kind, 'waiting', :source, :title, :hash, CAST(:params AS jsonb), :total, :user, :now) "
             "ON CONFLICT DO NOTHING RETURNING id",
             {
-                "kind": KIND,
+                "kind": kind,
                 "source": source,
                 "title": title,
                 "hash": file_hash,
@@ -112,14 +113,14 @@ async def open_run_of(uow: UnitOfWork, *, file_hash: str, campaign_key: str) -> 
     return row.id if row else None
 
 
-async def find_run(uow: UnitOfWork, *, run_id: int) -> StoredRun | None:
-    """Return one import run without locking it."""
+async def find_run(uow: UnitOfWork, *, run_id: int, kind: str = KIND) -> StoredRun | None:
+    """Return one run of a kind without locking it."""
     if not is_row_id(run_id):
         return None
     row = (
         await uow.execute(
             f"SELECT {_RUN_COLUMNS} FROM runs WHERE id = :id AND kind = :kind",
-            {"id": run_id, "kind": KIND},
+            {"id": run_id, "kind": kind},
         )
     ).one_or_none()
     return _run(row) if row else None
@@ -135,7 +136,7 @@ async def latest_runs(uow: UnitOfWork, *, limit: int) -> list[StoredRun]:
 
 
 async def claim_run(
-    uow: UnitOfWork, *, token: str, now: datetime, run_id: int | None = None
+    uow: UnitOfWork, *, token: str, now: datetime, run_id: int | None = None, kind: str = KIND
 ) -> StoredRun | None:
     """Take the oldest run that waits or whose worker has gone silent; None when there is none to take.
 
@@ -148,7 +149,7 @@ async def claim_run(
               status = CASE WHEN progressed_at < clock_timestamp() - make_interval(days => :stale)
                        THEN 'needs_review' ELSE 'running' END,
               problem = CASE WHEN progressed_at < clock_timestamp() - make_interval(days => :stale)
-                        THEN 'The import stood still for a week. Check it and start it again.' END,
+                        THEN 'This stood still for a week. Check it and start it again.' END,
               lease_token = :token, version = version + 1,
               lease_expires_at = clock_timestamp() + make_interval(secs => :lease),
               started_at = coalesce(started_at, :now), progressed_at = clock_timestamp()
@@ -160,7 +161,7 @@ async def claim_run(
             RETURNING {_RUN_COLUMNS}
             """,
             {
-                "kind": KIND,
+                "kind": kind,
                 "run": run_id,
                 "token": token,
                 "lease": LEASE_SECONDS,
@@ -249,4 +250,4 @@ async def insert_error(uow: UnitOfWork, *, run_id: int, row: int | None, message
 
 
 def _run(row: Any) -> StoredRun:
-    return StoredRun(**row._mapping)
+    return StoredRun(**{**row._mapping, "file_hash": row.file_hash or ""})
