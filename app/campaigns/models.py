@@ -92,6 +92,11 @@ class Enrolment(Base):
             "id",
             postgresql_where=text("automation = 'active' AND lock_token IS NULL"),
         ),
+        Index(  # what falls due before a visit while a person has the lead becomes their task
+            "ix_enrolments_visit_due",
+            "next_run_at",
+            postgresql_where=text("automation = 'paused' AND stage = 'booked' AND lock_token IS NULL"),
+        ),
         Index("ix_enrolments_resume_at", "resume_at", postgresql_where=text("resume_at IS NOT NULL")),
         Index("ix_enrolments_campaign_id_stage", "campaign_id", "stage"),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import app.accounts.models
 import app.advisers.models
+import app.bookings.models
 import app.campaigns.models
 import app.contacts.models
 import app.db.models

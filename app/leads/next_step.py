@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from app.campaigns.domain.definition import CompiledVersion, EndStep, MessageStep, WaitStep
+from app.advisers.domain.sla import DEFAULT_CALENDAR
+from app.campaigns.domain.conditions import facts_in
+from app.campaigns.domain.definition import (
+    CompiledVersion,
+    ConditionStep,
+    EndStep,
+    JumpStep,
+    MessageStep,
+    TaskStep,
+    WaitForStep,
+    WaitStep,
+)
 from app.campaigns.domain.gates import GatePolicy
 from app.campaigns.domain.schedule import quiet_until, wait_due
 from app.leads.reasons import plan_words, reason_words
@@ -101,6 +112,10 @@ def _ahead(
     reader_zone: str,
     now: datetime,
 ) -> NextStep:
+    if standing.stage == "booked" and standing.step is None:
+        return NextStep(
+            "Somebody marks whether they came", "The visit's messages are out", at=standing.next_run_at
+        )
     path = version.paths.get(standing.path or "")
     number = path.index.get(standing.step or "") if path is not None else None
     if path is None or number is None:
@@ -109,17 +124,35 @@ def _ahead(
         )
     at = max(standing.next_run_at or now, now)
     reasons: list[str] = []
-    for place, step in enumerate(path.steps[number:]):
+    first = number
+    while number < len(path.steps):
+        step = path.steps[number]
+        number += 1
         match step:
             case WaitStep():
-                if place:  # the wait the lead stands at is in the timer already
-                    at = max(at, wait_due(step, wait_from=at, zone=standing.zone))
+                if number - 1 != first:  # the wait the lead stands at is in the timer already
+                    at = max(at, _wait_ends(step, at, standing))
                 if step.enabled:
                     reasons.append(_wait_words(step))
             case MessageStep(enabled=False):
                 reasons.append(f"{_name(step, templates)} is switched off")
             case MessageStep():
                 return _message(standing, step, templates, at, reasons, policy, reader_zone, now)
+            case WaitForStep():
+                return NextStep(
+                    f"Waits until they have {_any_of(step.signals)}",
+                    _sentence(_listed([*reasons, f"for {_length(step.length)} at most"])),
+                    at=at if number - 1 == first else None,
+                )
+            case ConditionStep():
+                asked = _any_of([fact.replace(".", " ") for fact in facts_in(step.test)])
+                return NextStep(
+                    "The path parts here", _sentence(_listed([*reasons, f"it depends on {asked}"])), at=at
+                )
+            case TaskStep():
+                reasons.append(f"a task for a person: {step.title}")
+            case JumpStep():
+                number = step.to
             case EndStep():
                 break
     ending = ENDS.get(standing.stage, "its end")
@@ -154,12 +187,23 @@ def _message(
     return NextStep(_name(step, templates), _sentence(_listed(reasons)), at=at)
 
 
+def _wait_ends(step: WaitStep, begins: datetime, standing: Standing) -> datetime:
+    if step.booking is not None:
+        return begins  # the words say what it hangs on; the timer is set when the journey gets there
+    return wait_due(step, wait_from=begins, zone=standing.zone, calendar=DEFAULT_CALENDAR)
+
+
 def _name(step: MessageStep, templates: Mapping[str, str]) -> str:
     return f"“{templates.get(step.template, step.template.replace('_', ' '))}”"
 
 
 def _wait_words(step: WaitStep) -> str:
-    length = _length(step.length)
+    if step.booking is not None:
+        offset = _length(abs(step.booking.offset))
+        side = "before" if step.booking.offset < timedelta(0) else "after"
+        return f"{offset} {side} the visit {step.booking.edge}s"
+    days = f"{plural(step.business_days, 'working day')} " if step.business_days else ""
+    length = f"{days}{_length(step.length)}".strip()
     if step.until is None:
         return f"{length} after the message before" if length else "at once"
     return (
@@ -175,6 +219,10 @@ def _length(length: timedelta) -> str:
         plural(minutes, "minute") if minutes else "",
     ]
     return " ".join(part for part in parts if part)
+
+
+def _any_of(names: Sequence[str]) -> str:
+    return " or ".join(name.replace("_", " ") for name in names)
 
 
 def _listed(parts: Sequence[str]) -> str:

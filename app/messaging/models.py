@@ -9,7 +9,17 @@ from __future__ import annotations
 from datetime import date, datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Double, ForeignKey, Identity, Index, Integer, UniqueConstraint
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    Text,
+    UniqueConstraint,
+)
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -140,6 +150,9 @@ class Send(Base):
     reason: Mapped[str | None]  # why skipped, superseded, failed or under review
     not_before: Mapped[datetime] = mapped_column(server_default=sql("clock_timestamp()"))  # real time
     attempts: Mapped[int] = mapped_column(Integer, server_default=sql("0"))
+    tried: Mapped[list[str]] = mapped_column(
+        ARRAY(Text), server_default=sql("'{}'")
+    )  # channels that did not work for it
     verdict: Mapped[dict[str, Any] | None]  # the last gate verdict: why sent, skipped, deferred, until when
     author_id: Mapped[int | None]
     conversation_version: Mapped[int | None]

@@ -36,7 +36,7 @@ async def apply(
     decision = Decision(record.state, tuple(events), ())
     if stimuli:
         version = (await load_versions(uow, [record.state.version_id]))[record.state.version_id]
-        facts = replace(await load_facts(uow, record), last_send_id=trigger.send_id)
+        facts = replace(await load_facts(uow, record, version), last_send_id=trigger.send_id)
         decision = decide_all(record.state, version, stimuli, facts, now, events=events)
     if not decision.events and lock is KEEP:
         return decision

@@ -13,6 +13,7 @@ from app.campaigns.domain.enrolment import (
     Effect,
     OpenHandoff,
     OpenReview,
+    OpenTask,
     QueueSend,
     SupersedeSends,
     SuppressChannel,
@@ -78,6 +79,8 @@ async def carry_out(
                     enrolment_id=record.id,
                     now=now,
                 )
+            case OpenTask():
+                await _open_task(uow, record, effect, now)
             case SuppressChannel(channel, reason):
                 await suppress(
                     uow,
@@ -103,7 +106,9 @@ async def carry_out(
 
 
 def _lock_rank(effect: Effect) -> int:
-    order = (SuppressChannel, CoolDown, SupersedeSends, OpenHandoff, CloseHandoff, OpenReview, QueueSend)
+    order = (
+        SuppressChannel, CoolDown, SupersedeSends, OpenHandoff, CloseHandoff, OpenReview, OpenTask, QueueSend
+    )  # fmt: skip
     return order.index(type(effect))
 
 
@@ -168,6 +173,27 @@ async def open_review(
             "owner_id": owner_id,
             "title": title,
             "due_at": now + REVIEW_DUE,
+            "now": now,
+        },
+    )
+
+
+async def _open_task(uow: UnitOfWork, record: Record, task: OpenTask, now: datetime) -> None:
+    """Give a task to whoever has the lead, else to whoever had it last, else to all; the same one is opened once."""
+    await uow.execute(
+        "INSERT INTO tasks (kind, subject, contact_id, enrolment_id, owner_id, title, due_at, created_at) "
+        "SELECT :kind, :subject, c.id, :enrolment_id, CASE WHEN CAST(:who AS text) = 'owner' THEN coalesce("
+        "(SELECT h.owner_id FROM handoffs h WHERE h.contact_id = c.id AND h.status <> 'closed'), c.owner_id) END, "
+        ":title, :due_at, :now FROM contacts c WHERE c.id = :contact_id "
+        "ON CONFLICT (kind, subject) WHERE done_at IS NULL DO NOTHING",
+        {
+            "kind": task.kind,
+            "subject": f"enrolment:{record.id}:{task.subject}",
+            "contact_id": record.contact_id,
+            "enrolment_id": record.id,
+            "who": task.who,
+            "title": task.title,
+            "due_at": task.due_at,
             "now": now,
         },
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from app.campaigns.domain.definition import CompiledVersion
 from app.campaigns.domain.enrolment import Decision, QueueSend, idempotency_key
 from app.campaigns.domain.stimuli import Due, Facts
 from app.campaigns.operations.effects import carry_out
+from app.campaigns.operations.facts import add_needed
 from app.campaigns.repository import KEEP, Change, Record, Take, lock_enrolments, save_changes
 from app.campaigns.versions import load_versions
 from app.db.session import Database, UnitOfWork
@@ -194,15 +195,19 @@ async def _decide_and_write(
     uow: UnitOfWork, records: Sequence[Record], reservation: _Reservation, now: datetime
 ) -> int:
     versions = await load_versions(uow, {r.state.version_id for r in records})
-    decisions = {r.id: _decide(r, versions, {}, now) for r in records}
+    plain = {r.id: Facts(r.contact_id, r.zone) for r in records}
+    facts = await add_needed(uow, plain, records, versions)
+    decisions = {r.id: _decide(r, versions, facts, now) for r in records}
     places = {r.id: n for n, r in enumerate(records)}
     tokens = await _insert_sends(uow, records, decisions, reservation, places, now)
     met = [r for r in records if decisions[r.id].queued is not None and r.id not in tokens]
     if met:
         existing = await _existing_sends(uow, [r.id for r in met])
         for record in met:
-            decisions[record.id] = _decide(record, versions, existing.get(record.id, {}), now)
-        tokens |= await _rearm(uow, met, decisions, existing, reservation, places, now)
+            sends = existing.get(record.id, _Existing())
+            facts[record.id] = replace(facts[record.id], sends=sends.statuses, tried=sends.tried)
+            decisions[record.id] = _decide(record, versions, facts, now)
+        tokens |= await _rearm(uow, met, decisions, facts, reservation, places, now)
     await save_changes(
         uow,
         [Change(r, decisions[r.id], Take(tokens[r.id]) if r.id in tokens else KEEP) for r in records],
@@ -216,13 +221,9 @@ async def _decide_and_write(
 
 
 def _decide(
-    record: Record,
-    versions: dict[int, CompiledVersion],
-    sends: dict[str, tuple[int, str]],
-    now: datetime,
+    record: Record, versions: dict[int, CompiledVersion], facts: Mapping[int, Facts], now: datetime
 ) -> Decision:
-    facts = Facts(record.contact_id, record.zone, sends=sends)
-    return decide(record.state, versions[record.state.version_id], Due(), facts, now)
+    return decide(record.state, versions[record.state.version_id], Due(), facts[record.id], now)
 
 
 def _key(record: Record, send: QueueSend) -> str:
@@ -298,25 +299,34 @@ async def _insert_sends(
     return {row.enrolment_id: f"send:{row.id}" for row in inserted}
 
 
-async def _existing_sends(
-    uow: UnitOfWork, enrolment_ids: Sequence[int]
-) -> dict[int, dict[str, tuple[int, str]]]:
-    """Lock and return the sends these enrolments already have, by enrolment and key."""
+@dataclass(frozen=True, slots=True)
+class _Existing:
+    """The sends that an enrolment has: (id, status) by idempotency key, and the channels each has tried."""
+
+    statuses: dict[str, tuple[int, str]] = field(default_factory=dict)
+    tried: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+async def _existing_sends(uow: UnitOfWork, enrolment_ids: Sequence[int]) -> dict[int, _Existing]:
+    """Lock and return the sends these enrolments already have."""
     rows = await uow.execute(
-        "SELECT id, enrolment_id, idempotency_key, status FROM sends "
+        "SELECT id, enrolment_id, idempotency_key, status, tried FROM sends "
         "WHERE enrolment_id = ANY(CAST(:ids AS bigint[])) ORDER BY id FOR NO KEY UPDATE",
         {"ids": list(enrolment_ids)},
     )
-    found: dict[int, dict[str, tuple[int, str]]] = {}
+    found: dict[int, _Existing] = {}
     for row in rows:
-        found.setdefault(row.enrolment_id, {})[row.idempotency_key] = (row.id, row.status)
+        sends = found.setdefault(row.enrolment_id, _Existing())
+        sends.statuses[row.idempotency_key] = (row.id, row.status)
+        sends.tried[row.idempotency_key] = tuple(row.tried)
     return found
 
 
 _REARM = """
 UPDATE sends s SET status = 'queued', status_at = :now, reason = NULL, sender_id = :sender_id,
+    channel = r.channel,
     not_before = CAST(:base AS timestamptz) + make_interval(secs => CAST(r.n AS double precision) / :rate)
-FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r(id bigint, n integer) WHERE s.id = r.id
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r(id bigint, n integer, channel text) WHERE s.id = r.id
 """
 
 
@@ -324,29 +334,29 @@ async def _rearm(
     uow: UnitOfWork,
     records: Sequence[Record],
     decisions: dict[int, Decision],
-    existing: dict[int, dict[str, tuple[int, str]]],
+    facts: Mapping[int, Facts],
     reservation: _Reservation,
     places: Mapping[int, int],
     now: datetime,
 ) -> dict[int, str]:
     """Queue the unstarted row of a step again; leave what is in the air its lock."""
     tokens: dict[int, str] = {}
-    again: list[dict[str, int]] = []
+    again: list[dict[str, Any]] = []
     fresh: list[Record] = []
     for record in records:
         send = decisions[record.id].queued
         if send is None:
             in_the_air = [
-                i for i, status in existing.get(record.id, {}).values() if status in ("sending", "unknown")
+                i for i, status in facts[record.id].sends.values() if status in ("sending", "unknown")
             ]
             if in_the_air and decisions[record.id].state.automation == "active":
                 tokens[record.id] = f"send:{in_the_air[-1]}"
             continue
-        known = existing.get(record.id, {}).get(_key(record, send))
+        known = facts[record.id].sends.get(_key(record, send))
         if known is None:
             fresh.append(record)  # the step after one that was done already
         else:
-            again.append({"id": known[0], "n": places[record.id]})
+            again.append({"id": known[0], "n": places[record.id], "channel": send.channel})
             tokens[record.id] = f"send:{known[0]}"
     if again:
         await uow.execute(

@@ -1,0 +1,1 @@
+"""Visits that leads have booked: what the engine needs of them."""
