@@ -37,6 +37,9 @@ _WORDS: Final = {
     "capacity": "the advisers have their hands full",
     "too_late": "its moment had passed",
     "step_off": "this step is switched off",
+    "send_window": "this message has its own days and hours",
+    "zone_unknown": "nobody knows their time zone, and an SMS must not come at night",
+    "channel": "another channel reaches them",
     # standing down
     "unread_inbound": "a message from them came in at that moment and is read first",
     "position_moved": "the journey had moved on",
@@ -69,6 +72,12 @@ _WORDS: Final = {
     "campaign_closed": "the campaign is closed",
     "its_turn": "nothing is in the way any more",
     # pauses and ends
+    "cancelled": "they cancelled their visit",
+    "handoff_open": "a person has this lead",
+    "after_confirmation": "their booking is confirmed first",
+    "path_ended": "all its messages were sent",
+    "visit_not_marked": "nobody marked whether they came",
+    "no_booking": "a step waits for a booking, and there is none",
     "replied": "they answered",
     "called": "they answered a call",
     "noted": "a colleague writes to them",
@@ -78,7 +87,6 @@ _WORDS: Final = {
     "cooldown": "it began while they were to rest",
     "inconclusive": "nobody can tell whether a message went out",
     "version_mismatch": "the campaign's version does not have this step",
-    "path_ended": "all its messages were sent",
     "no_usable_channel_left": "there is no channel left to reach them on",
     "resume_due": "the date has come",
     "won": "won",
@@ -125,6 +133,11 @@ def reason_words(
     if not colon:
         return reason.replace("_", " ") if reason.islower() and " " not in reason else reason
     match kind:
+        case "country":
+            return "SMS is not sent to numbers of that country"
+        case "channel":
+            why = reason_words(rest, zone=zone, now=now, campaigns=campaigns)
+            return f"another channel is tried: {why}"
         case "kill_switch":
             return _SWITCHES.get(rest.partition(":")[0], "stopped by the kill switch")
         case "suppressed":

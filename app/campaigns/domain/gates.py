@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from app.campaigns.domain.schedule import quiet_until
+from app.campaigns.domain.definition import SendWindow
+from app.campaigns.domain.schedule import quiet_until, window_opens
 from app.messaging.domain.window import window_open
 
 RETRY_CLOSED = timedelta(minutes=10)
@@ -20,6 +21,7 @@ class GatePolicy:
     opens: time = time(8, 0)
     closes: time = time(21, 0)
     contact_gap: timedelta = timedelta(hours=20)
+    sms_countries: frozenset[str] = frozenset({"MY"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,9 @@ class GateFacts:
     whatsapp_inbound_at: datetime | None
     zone: str
     last_campaign_send_at: datetime | None
+    window: SendWindow | None = None  # the step's own
+    country: str | None = None  # of the number
+    zone_known: bool = True  # or only assumed: good enough where the person has to write first, not for SMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,17 @@ def _consent(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict | N
     return None if facts.consent else Skip("no_consent")
 
 
+def _country(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict | None:
+    """SMS is regulated by country: where we may not write, the provider would refuse, or bill a fortune."""
+    if facts.channel != "sms" or facts.country in policy.sms_countries:
+        return None
+    return Skip(f"country:{facts.country or 'unknown'}")
+
+
+def _zone(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict | None:
+    return None if facts.zone_known or facts.channel != "sms" else Skip("zone_unknown")
+
+
 def _sender(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict | None:
     return None if facts.sender_status == "active" else Defer(f"sender_{facts.sender_status}", now)
 
@@ -135,6 +151,11 @@ def _quiet_hours(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict
     return Defer("quiet_hours", opens) if opens is not None else None
 
 
+def _send_window(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict | None:
+    opens = window_opens(facts.window, now, zone=facts.zone) if facts.window is not None else None
+    return Defer("send_window", opens) if opens is not None else None
+
+
 def _contact_gap(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict | None:
     if facts.last_campaign_send_at is None:
         return None
@@ -149,15 +170,19 @@ _CAMPAIGN_GATES: tuple[Gate, ...] = (
     _address,
     _suppression,
     _consent,
+    _country,
     _sender,
     _template,
+    _zone,
     _quiet_hours,
+    _send_window,
     _contact_gap,
 )
 _SHORT_GATES: tuple[Gate, ...] = (
     _kill_switch,
     _address,
     _suppression_for_people,
+    _country,
     _sender_for_people,
     _template,
 )

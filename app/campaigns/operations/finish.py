@@ -23,11 +23,14 @@ from app.campaigns.domain.stimuli import (
     OptedOut,
     Position,
     SendAccepted,
+    SendDeferred,
     SendSkipped,
     Stimulus,
 )
 from app.campaigns.operations.apply import apply
+from app.campaigns.operations.channels import next_sender
 from app.campaigns.operations.effects import carry_out, open_review, suppress
+from app.campaigns.operations.facts import add_needed
 from app.campaigns.operations.reach import usable_channels_without
 from app.campaigns.repository import KEEP, RELEASE, Change, Lock, Record, lock_enrolments, save_changes
 from app.campaigns.versions import load_versions
@@ -134,7 +137,8 @@ async def _settle_round(
         if row.send_id in done:
             continue
         record = records.get(row.enrolment_id)
-        settled = await _settle_one(uow, row, outcomes[row.attempt_id], now)
+        version = versions[record.state.version_id] if record is not None else None
+        settled = await _settle_one(uow, row, record, version, outcomes[row.attempt_id], now)
         if settled is None:
             continue
         if record is None:
@@ -194,12 +198,15 @@ async def _accept_plain(
             "now": now,
         },
     )
+    touched = [records[row.enrolment_id] for row in rows]
+    facts = await add_needed(uow, {r.id: Facts(r.contact_id, r.zone) for r in touched}, touched, versions)
     changes: list[Change] = []
     for row in rows:
         record = records[row.enrolment_id]
-        stimulus = SendAccepted(_position(row), row.send_id, row.attempt_id, outcomes[row.attempt_id].via)
-        facts = Facts(record.contact_id, record.zone)
-        decision = decide(record.state, versions[record.state.version_id], stimulus, facts, now)
+        via = outcomes[row.attempt_id].via
+        stimulus = SendAccepted(_position(row), row.send_id, row.attempt_id, via, started_at=row.status_at)
+        version = versions[record.state.version_id]
+        decision = decide(record.state, version, stimulus, facts[record.id], now)
         lock = RELEASE if record.lock_token == f"send:{row.send_id}" else KEEP
         changes.append(Change(record, decision, lock))
     await save_changes(uow, changes, actor=ACTOR, now=now)
@@ -245,7 +252,7 @@ SELECT id FROM sends WHERE id = ANY(CAST(:sends AS bigint[])) ORDER BY id FOR NO
 _READ = """
 SELECT a.id AS attempt_id, a.outcome, a.provider_message_id, a.n, s.id AS send_id, s.kind, s.contact_id,
     s.enrolment_id, s.status, s.path, s.step, s.lap, s.generation, s.channel, s.sender_id, s.campaign_id, s.attempts,
-    s.author_id,
+    s.author_id, s.status_at, s.tried,
     EXISTS (SELECT 1 FROM send_attempts b WHERE b.send_id = s.id AND b.outcome = 'accepted' AND b.id <> a.id)
         AS accepted_elsewhere
 FROM sends s JOIN send_attempts a ON a.send_id = s.id
@@ -254,12 +261,19 @@ ORDER BY s.id, a.n
 """
 
 
-async def _settle_one(uow: UnitOfWork, row: Row[Any], outcome: CallOutcome, now: datetime) -> _Settled | None:
+async def _settle_one(
+    uow: UnitOfWork,
+    row: Row[Any],
+    record: Record | None,
+    version: CompiledVersion | None,
+    outcome: CallOutcome,
+    now: datetime,
+) -> _Settled | None:
     match outcome.result:
         case Accepted(provider_message_id=sid):
             return await _accepted(uow, row, outcome, sid, now)
         case Rejected():
-            return await _rejected(uow, row, outcome.result, now)
+            return await _rejected(uow, row, record, version, outcome.result, now)
         case NotSent():
             return await _not_sent(uow, row, outcome.result, now)
         case Unknown(reason=reason):
@@ -289,7 +303,20 @@ async def _accepted(
         {"now": now, "id": row.send_id},
     )
     await _close_review(uow, row.send_id, outcome.via, now)
-    return _Settled((SendAccepted(_position(row), row.send_id, row.attempt_id, outcome.via),))
+    began = row.status_at if row.status == "sending" else await _start_of(uow, row)
+    accepted = SendAccepted(_position(row), row.send_id, row.attempt_id, outcome.via, started_at=began)
+    return _Settled((accepted,))
+
+
+async def _start_of(uow: UnitOfWork, row: Row[Any]) -> datetime | None:
+    """Return when, in business time, an attempt began whose send has been in other states since."""
+    started = await uow.execute(
+        "SELECT at FROM ledger WHERE contact_id = :contact_id AND enrolment_id = :enrolment_id "
+        "AND type = 'send_started' AND data ->> 'attempt' = :attempt",
+        {"contact_id": row.contact_id, "enrolment_id": row.enrolment_id, "attempt": row.attempt_id},
+    )
+    found = started.one_or_none()
+    return found.at if found else None
 
 
 async def _close_review(uow: UnitOfWork, send_id: int, via: str, now: datetime) -> None:
@@ -301,17 +328,21 @@ async def _close_review(uow: UnitOfWork, send_id: int, via: str, now: datetime) 
     )
 
 
-async def _rejected(uow: UnitOfWork, row: Row[Any], result: Rejected, now: datetime) -> _Settled | None:
+async def _rejected(
+    uow: UnitOfWork,
+    row: Row[Any],
+    record: Record | None,
+    version: CompiledVersion | None,
+    result: Rejected,
+    now: datetime,
+) -> _Settled | None:
     if row.outcome is not None:
         return None
     code = str(result.code) if result.code is not None else "rejected"
     await _close_attempt(uow, row.attempt_id, "rejected", code, result.message)
     disposition = result.disposition
     if disposition in _GO_ON:
-        await _set_status(uow, row.send_id, "failed", code, now)
-        stimuli: list[Stimulus] = [
-            SendSkipped(_position(row), row.send_id, code, "failed", {"disposition": str(disposition)})
-        ]
+        stimuli = [await _go_on(uow, row, record, version, code, disposition, now)]
         if disposition in CLOSES_CHANNEL:
             stimuli.append(await closing_stimulus(uow, row, disposition, code))
         return _Settled(tuple(stimuli))
@@ -322,6 +353,31 @@ async def _rejected(uow: UnitOfWork, row: Row[Any], result: Rejected, now: datet
         await _set_status(uow, row.send_id, "waiting", code, now)
         return _Settled(events=(Event("deferred", code, {"send_id": row.send_id, "step": row.step}),))
     return await _for_review(uow, row, f"The provider refused this message ({code}).", now)
+
+
+async def _go_on(
+    uow: UnitOfWork,
+    row: Row[Any],
+    record: Record | None,
+    version: CompiledVersion | None,
+    code: str,
+    disposition: Disposition,
+    now: datetime,
+) -> Stimulus:
+    """Let the next channel of the step carry the same send, unless the person blocked us; else the flow goes on."""
+    tried = (*row.tried, row.channel)
+    sender_id = None
+    if record is not None and version is not None and disposition is not Disposition.SUPPRESS:
+        sender_id = await next_sender(uow, record, version, step=row.step, tried=tried)
+    if sender_id is None:
+        await _set_status(uow, row.send_id, "failed", code, now)
+        return SendSkipped(_position(row), row.send_id, code, "failed", {"disposition": str(disposition)})
+    await uow.execute(
+        "UPDATE sends SET status = 'waiting', status_at = :now, reason = :why, tried = CAST(:tried AS text[]) "
+        "WHERE id = :id",
+        {"now": now, "why": code, "tried": list(tried), "id": row.send_id},
+    )
+    return SendDeferred(_position(row), row.send_id, f"channel:{code}", now, sender_id=sender_id)
 
 
 async def _not_sent(uow: UnitOfWork, row: Row[Any], result: NotSent, now: datetime) -> _Settled | None:

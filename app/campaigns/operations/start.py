@@ -7,8 +7,8 @@ its lock back. Both are in the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,17 +16,22 @@ import msgspec
 from sqlalchemy import Row
 
 from app.campaigns.domain.decide import decide
+from app.campaigns.domain.definition import CompiledVersion, MessageStep
 from app.campaigns.domain.enrolment import Decision, Event
 from app.campaigns.domain.gates import Defer, GateFacts, GatePolicy, Pass, Skip, judge, validity_seconds
+from app.campaigns.domain.steps import next_channel
 from app.campaigns.domain.stimuli import Facts, Inconclusive, Position, SendDeferred, SendSkipped
 from app.campaigns.domain.vocabulary import Automation
 from app.campaigns.operations.effects import carry_out
+from app.campaigns.operations.facts import add_needed
 from app.campaigns.repository import KEEP, RELEASE, Change, Lock, Record, lock_enrolments, save_changes
 from app.campaigns.versions import load_versions
 from app.db.session import Database, UnitOfWork
 from app.kernel.ids import attempt_id, lease_token
+from app.kernel.phone_places import country_of, zone_of
 from app.ledger.repository import append_contact_event
 from app.messaging.domain.composing import Content, Lead, TemplateText, choose_language, compose
+from app.messaging.domain.segments import LONGEST_SMS
 from app.messaging.domain.templates import HeldVariable
 from app.messaging.events import AdviserSendFailed, SendChanged
 from app.messaging.gateways.base import OutMessage, TemplateContent, parse_address
@@ -100,7 +105,8 @@ SELECT s.id FROM sends s WHERE s.id = ANY(CAST(:ids AS bigint[])) AND s.status =
 
 # Read after the locks are held: a receipt that committed before is seen here and stops the send.
 _FACTS = """
-SELECT s.*, c.name, c.language, coalesce(c.time_zone, :organisation_zone) AS time_zone, c.attributes,
+SELECT s.*, c.name, c.language, c.time_zone AS own_zone,
+    coalesce(c.time_zone, :organisation_zone) AS organisation_zone, c.attributes,
     k.status AS campaign_status,
     n.provider, n.address AS sender_address, n.messaging_service_sid, n.status AS sender_status,
     t.address_value, t.address_kind, consent.granted, talk.whatsapp_inbound_at,
@@ -149,9 +155,15 @@ async def _settle(
     versions = await load_versions(uow, {r.state.version_id for r in locked.values()})
     started: list[_Started] = []
     changes: list[Change] = []
+    facts = await add_needed(
+        uow, {r.id: Facts(r.contact_id, r.zone) for r in locked.values()}, list(locked.values()), versions
+    )
     for row in rows:
         record = locked.get(row.enrolment_id) if row.enrolment_id is not None else None
-        outcome = _judge(row, record, now=now, policy=policy, organisation=organisation)
+        step = _step(row, record, versions)
+        outcome = _judge(row, record, step, now=now, policy=policy, organisation=organisation)
+        if record is not None and isinstance(outcome, _NotStarted) and outcome.status == "skipped":
+            outcome = _fall_back(row, record, step, facts[record.id], outcome, now)
         if isinstance(outcome, _Started):
             started.append(outcome)
             if record is not None:
@@ -161,11 +173,11 @@ async def _settle(
         if record is None:
             await _tell_author(uow, row, outcome, now)
         else:
-            facts = Facts(record.contact_id, record.zone)
+            version = versions[record.state.version_id]
             decision = (
                 outcome.decision
                 if outcome.stimulus is None
-                else decide(record.state, versions[record.state.version_id], outcome.stimulus, facts, now)
+                else decide(record.state, version, outcome.stimulus, facts[record.id], now)
             )
             changes.append(Change(record, decision, outcome.lock))
             await carry_out(uow, record=record, effects=decision.effects, actor=ACTOR, now=now)
@@ -190,10 +202,44 @@ class _NotStarted:
     decision: Decision
     lock: Lock = RELEASE
     until: datetime | None = None
+    tried: str | None = None  # the channel that could not carry it, where another one takes over
+
+
+def _step(
+    row: Row[Any], record: Record | None, versions: Mapping[int, CompiledVersion]
+) -> MessageStep | None:
+    """Return the message step of a campaign's send as its journey's version has it."""
+    step = versions[record.state.version_id].step(row.path, row.step) if record is not None else None
+    return step if isinstance(step, MessageStep) else None
+
+
+def _fall_back(
+    row: Row[Any],
+    record: Record,
+    step: MessageStep | None,
+    facts: Facts,
+    skipped: _NotStarted,
+    now: datetime,
+) -> _NotStarted:
+    """Let the next channel of the step take over where one reaches the person; else the step is skipped."""
+    if step is None or facts.channels is None:
+        return skipped
+    channel = next_channel(step, facts, tried=(*row.tried, row.channel))
+    if channel is None:
+        return skipped
+    reason = f"channel:{skipped.reason}"
+    stimulus = SendDeferred(_position(row), row.id, reason, now, sender_id=facts.senders[channel])
+    return replace(_not_started(row, record, "waiting", reason, stimulus, now), tried=row.channel)
 
 
 def _judge(
-    row: Row[Any], record: Record | None, *, now: datetime, policy: GatePolicy, organisation: str
+    row: Row[Any],
+    record: Record | None,
+    step: MessageStep | None,
+    *,
+    now: datetime,
+    policy: GatePolicy,
+    organisation: str,
 ) -> _Started | _NotStarted:
     if record is not None:
         mismatch = _compare(row, record, now)
@@ -201,7 +247,7 @@ def _judge(
             return mismatch
     texts = [_template_text(t) for t in row.texts]
     template = choose_language(texts, row.language)
-    verdict = judge(_gate_facts(row, template), policy, now)
+    verdict = judge(_gate_facts(row, template, step), policy, now)
     match verdict:
         case Skip(reason=reason):
             return _not_started(row, record, "skipped", reason, SendSkipped(_position(row), row.id, reason))
@@ -213,6 +259,8 @@ def _judge(
     if row.attempts >= MOST_ATTEMPTS:
         return _for_review(row, record, f"Tried {row.attempts} times without success.")
     content = _content(row, template, organisation)
+    if isinstance(content, Content) and row.channel == "sms" and len(content.text) > LONGEST_SMS:
+        content = f"The text has {len(content.text)} characters; an SMS takes {LONGEST_SMS}."
     if isinstance(content, str):
         return _for_review(row, record, content)
     return _pass(row, content, now=now, policy=policy)
@@ -259,8 +307,9 @@ def _for_review(row: Row[Any], record: Record | None, why: str) -> _NotStarted:
     return _not_started(row, record, "needs_review", why, stimulus)
 
 
-def _gate_facts(row: Row[Any], template: TemplateText | None) -> GateFacts:
+def _gate_facts(row: Row[Any], template: TemplateText | None, step: MessageStep | None) -> GateFacts:
     uses_template = row.template_key is not None
+    is_sms = row.channel == "sms"
     return GateFacts(
         kind=row.kind,
         channel=row.channel,
@@ -272,9 +321,24 @@ def _gate_facts(row: Row[Any], template: TemplateText | None) -> GateFacts:
         sender_status=row.sender_status or "missing",
         template_approval=(template.approval if template else "rejected") if uses_template else None,
         whatsapp_inbound_at=row.whatsapp_inbound_at,
-        zone=row.time_zone,
+        zone=_zone(row),
         last_campaign_send_at=row.last_campaign_send_at,
+        window=step.window if step is not None else None,
+        country=country_of(row.address_value) if is_sms and row.address_value else None,
+        zone_known=not is_sms or _own_zone(row) is not None,
     )
+
+
+def _own_zone(row: Row[Any]) -> str | None:
+    """Return the person's zone: as stored, else as their number says."""
+    if row.own_zone or not row.address_value or not row.address_value.startswith("+"):
+        return str(row.own_zone) if row.own_zone else None
+    return zone_of(row.address_value)
+
+
+def _zone(row: Row[Any]) -> str:
+    """Return the zone of the person's quiet hours: their own, or else the organisation's."""
+    return _own_zone(row) or str(row.organisation_zone)
 
 
 def _content(row: Row[Any], template: TemplateText | None, organisation: str) -> Content | str:
@@ -307,7 +371,7 @@ def _pass(row: Row[Any], content: Content, *, now: datetime, policy: GatePolicy)
         messaging_service_sid=row.messaging_service_sid,
         body=None if content.content_sid else content.text,
         template=TemplateContent(content.content_sid, content.variables) if content.content_sid else None,
-        validity_seconds=validity_seconds(now, policy=policy, zone=row.time_zone)
+        validity_seconds=validity_seconds(now, policy=policy, zone=_zone(row))
         if row.kind == "campaign"
         else None,
     )
@@ -351,8 +415,10 @@ async def _mark(uow: UnitOfWork, row: Row[Any], outcome: _NotStarted, now: datet
     }
     await uow.execute(
         "UPDATE sends SET status = :status, status_at = :now, reason = :reason, verdict = CAST(:verdict AS jsonb), "
+        "tried = CASE WHEN CAST(:tried AS text) IS NULL THEN tried ELSE array_append(tried, :tried) END, "
         "not_before = clock_timestamp() + make_interval(secs => :again) WHERE id = :id",
         {
+            "tried": outcome.tried,
             "status": outcome.status,
             "now": now,
             "reason": outcome.reason,

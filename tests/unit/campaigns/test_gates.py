@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import pytest
 
+from app.campaigns.domain.definition import SendWindow
 from app.campaigns.domain.gates import (
     Defer,
     GateFacts,
@@ -63,6 +64,15 @@ def test_what_nothing_stops_passes() -> None:
         ({"template_approval": "rejected"}, Skip("template_rejected")),
         ({"template_approval": "disabled"}, Skip("template_disabled")),
         ({"template_approval": None}, Skip("window_closed")),
+        ({"channel": "sms", "country": "MY"}, Pass()),
+        ({"channel": "sms", "country": "US"}, Skip("country:US")),
+        ({"channel": "sms", "country": None}, Skip("country:unknown")),
+        ({"channel": "sms", "country": "MY", "zone_known": False}, Skip("zone_unknown")),
+        ({"zone_known": False}, Pass()),
+        (
+            {"window": SendWindow(frozenset({0}), time(10), time(12))},
+            Defer("send_window", NOON + timedelta(days=6, hours=22)),
+        ),
         (
             {"last_campaign_send_at": NOON - timedelta(hours=19)},
             Defer("contact_gap", NOON + timedelta(hours=1)),
@@ -86,7 +96,7 @@ def test_free_text_passes_in_an_open_window_and_templates_do_not_need_one() -> N
     assert verdict(template_approval=None, whatsapp_inbound_at=NOON - timedelta(hours=24)) == Skip(
         "window_closed"
     )
-    assert verdict(channel="sms", template_approval=None) == Pass()
+    assert verdict(channel="sms", country="MY", template_approval=None) == Pass()
 
 
 IN_ORDER: list[tuple[dict[str, Any], str]] = [
