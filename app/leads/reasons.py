@@ -43,6 +43,7 @@ _WORDS: Final = {
     # standing down
     "unread_inbound": "a message from them came in at that moment and is read first",
     "position_moved": "the journey had moved on",
+    "arrived_after_all": "the first try had arrived after all",
     "lock_lost": "the journey had moved on",
     "paused": "the campaign is paused for this lead",
     "held": "the journey is held for a check",
@@ -138,6 +139,9 @@ def reason_words(
         case "channel":
             why = reason_words(rest, zone=zone, now=now, campaigns=campaigns)
             return f"another channel is tried: {why}"
+        case "not_again":
+            why = reason_words(rest, zone=zone, now=now, campaigns=campaigns)
+            return f"it did not arrive, and was not tried again: {why}"
         case "kill_switch":
             return _SWITCHES.get(rest.partition(":")[0], "stopped by the kill switch")
         case "suppressed":

@@ -252,7 +252,7 @@ SELECT id FROM sends WHERE id = ANY(CAST(:sends AS bigint[])) ORDER BY id FOR NO
 _READ = """
 SELECT a.id AS attempt_id, a.outcome, a.provider_message_id, a.n, s.id AS send_id, s.kind, s.contact_id,
     s.enrolment_id, s.status, s.path, s.step, s.lap, s.generation, s.channel, s.sender_id, s.campaign_id, s.attempts,
-    s.author_id, s.status_at, s.tried,
+    s.author_id, s.status_at, s.tried, s.accepted_at,
     EXISTS (SELECT 1 FROM send_attempts b WHERE b.send_id = s.id AND b.outcome = 'accepted' AND b.id <> a.id)
         AS accepted_elsewhere
 FROM sends s JOIN send_attempts a ON a.send_id = s.id
@@ -367,7 +367,8 @@ async def _go_on(
     """Let the next channel of the step carry the same send, unless the person blocked us; else the flow goes on."""
     tried = (*row.tried, row.channel)
     sender_id = None
-    if record is not None and version is not None and disposition is not Disposition.SUPPRESS:
+    first = row.accepted_at is None  # a send that is tried once more has its journey behind it already
+    if first and record is not None and version is not None and disposition is not Disposition.SUPPRESS:
         sender_id = await next_sender(uow, record, version, step=row.step, tried=tried)
     if sender_id is None:
         await _set_status(uow, row.send_id, "failed", code, now)

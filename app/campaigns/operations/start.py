@@ -24,6 +24,7 @@ from app.campaigns.domain.stimuli import Facts, Inconclusive, Position, SendDefe
 from app.campaigns.domain.vocabulary import Automation
 from app.campaigns.operations.effects import carry_out
 from app.campaigns.operations.facts import add_needed
+from app.campaigns.operations.retry import ARRIVED_AFTER_ALL
 from app.campaigns.repository import KEEP, RELEASE, Change, Lock, Record, lock_enrolments, save_changes
 from app.campaigns.versions import load_versions
 from app.db.session import Database, UnitOfWork
@@ -162,8 +163,11 @@ async def _settle(
         record = locked.get(row.enrolment_id) if row.enrolment_id is not None else None
         step = _step(row, record, versions)
         outcome = _judge(row, record, step, now=now, policy=policy, organisation=organisation)
-        if record is not None and isinstance(outcome, _NotStarted) and outcome.status == "skipped":
-            outcome = _fall_back(row, record, step, facts[record.id], outcome, now)
+        if record is not None and isinstance(outcome, _NotStarted):
+            if row.accepted_at is not None and outcome.status in ("waiting", "skipped"):
+                outcome = _not_started(row, record, "skipped", f"not_again:{outcome.reason}", None)
+            elif outcome.status == "skipped":
+                outcome = _fall_back(row, record, step, facts[record.id], outcome, now)
         if isinstance(outcome, _Started):
             started.append(outcome)
             if record is not None:
@@ -271,8 +275,14 @@ def _compare(row: Row[Any], record: Record, now: datetime) -> _NotStarted | None
     state = record.state
     if record.lock_token != f"send:{row.id}":
         return _not_started(row, record, "superseded", "lock_lost", None, lock=KEEP)
-    if (state.path, state.step, state.lap, state.generation) != (row.path, row.step, row.lap, row.generation):
+    here = (row.path, row.step, row.lap, row.generation)
+    again = (
+        row.accepted_at is not None
+    )  # it failed after acceptance: its journey stands behind it, on the same path
+    if (state.path, row.step if again else state.step, state.lap, state.generation) != here:
         return _not_started(row, record, "superseded", "position_moved", None)
+    if again and row.reason == ARRIVED_AFTER_ALL:
+        return _not_started(row, record, "skipped", ARRIVED_AFTER_ALL, None)
     if state.automation is Automation.COMPLETED:
         return _not_started(row, record, "superseded", str(state.stage), None)
     if state.automation is not Automation.ACTIVE:
@@ -294,9 +304,8 @@ def _not_started(
     lock: Lock = RELEASE,
 ) -> _NotStarted:
     """Without a stimulus the record only loses its lock, and the ledger says why the send stood down."""
-    event = Event(
-        "superseded" if status == "superseded" else "deferred", reason, {"send_id": row.id, "step": row.step}
-    )
+    told = status if status in ("superseded", "skipped") else "deferred"
+    event = Event(told, reason, {"send_id": row.id, "step": row.step})
     state = record.state if record is not None else None
     return _NotStarted(status, reason, stimulus, Decision(state, (event,), ()), lock, until)  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row
 
 from app.campaigns.domain.enrolment import Event
-from app.campaigns.domain.stimuli import FailedLater, Stimulus
+from app.campaigns.domain.stimuli import FailedLater, Seen, Stimulus
 from app.campaigns.operations.apply import apply
 from app.campaigns.operations.finish import (
     CLOSES_CHANNEL,
@@ -18,14 +18,15 @@ from app.campaigns.operations.finish import (
     closing_stimulus,
     settle_in,
 )
-from app.campaigns.repository import Record, lock_enrolments
+from app.campaigns.operations.retry import ARRIVED_AFTER_ALL, try_again
+from app.campaigns.repository import KEEP, Lock, Record, lock_enrolments
 from app.db.session import Database, UnitOfWork
 from app.ledger.repository import append_contact_event
 from app.messaging.domain.inbound import Unprocessable
 from app.messaging.domain.statuses import RankVerdict, StatusEvent, apply_rank, send_status_for
 from app.messaging.events import AdviserSendFailed, SendChanged
 from app.messaging.gateways.base import Accepted
-from app.messaging.gateways.twilio.errors import disposition_for
+from app.messaging.gateways.twilio.errors import disposition_for, rule_for
 from app.messaging.operations.receive import read_status
 
 ACTOR = "provider"
@@ -61,7 +62,7 @@ async def process_status(database: Database, *, signal_id: int) -> bool:
 
 _LOCATE = """
 SELECT a.id AS attempt_id, a.provider_message_id, a.outcome, s.id AS send_id, s.enrolment_id, s.contact_id, s.kind,
-    s.author_id, s.step, s.channel, s.campaign_id,
+    s.author_id, s.path, s.step, s.channel, s.campaign_id,
     coalesce(s.enrolment_id, (SELECT e.id FROM enrolments e WHERE e.contact_id = s.contact_id
         AND e.automation <> 'completed')) AS lock_id  -- an adviser's message concerns the live journey
 FROM send_attempts a JOIN sends s ON s.id = a.send_id
@@ -103,6 +104,8 @@ async def _apply(uow: UnitOfWork, report: StatusEvent, located: Row[Any], now: d
         return "ignored:another_message_of_this_attempt"
     if not send.latest:
         return "ignored:a_later_attempt_stands"
+    if send.outcome == "failed" and send.status in ("queued", "waiting"):
+        return await _after_a_failure(uow, report, located, records, now)
     rank = apply_rank(current=send.status, new=report.status)
     if not rank.changes_state:
         if rank.is_anomaly:
@@ -125,9 +128,26 @@ async def _apply(uow: UnitOfWork, report: StatusEvent, located: Row[Any], now: d
     uow.emit(SendChanged(located.contact_id, located.send_id, located.kind))
     if rank.verdict is RankVerdict.FAILED:
         return await _failed(uow, report, located, records, now)
-    events = [Event(status, None, _data(located, report))] if status in ("delivered", "read") else []
-    await _tell(uow, located, records, events, (), now)
+    if status not in ("delivered", "read"):
+        await _tell(uow, located, records, [], (), now)
+        return status
+    seen = [Seen(status, now, f"send:{located.send_id}")] if located.enrolment_id is not None else []
+    await _tell(uow, located, records, [Event(status, None, _data(located, report))], seen, now)
     return status
+
+
+async def _after_a_failure(
+    uow: UnitOfWork, report: StatusEvent, located: Row[Any], records: Sequence[Record], now: datetime
+) -> str:
+    """A word about a failed attempt while the send waits for its next: if it arrived after all, that one stops."""
+    if report.status not in ("delivered", "read"):
+        return "ignored:late"
+    await uow.execute(
+        "UPDATE sends SET reason = :why WHERE id = :id", {"why": ARRIVED_AFTER_ALL, "id": located.send_id}
+    )
+    event = Event("ignored", "progress_after_failure", _data(located, report))
+    await _tell(uow, located, records, [event], (), now)
+    return "ignored:progress_after_failure"
 
 
 async def _failed(
@@ -141,11 +161,20 @@ async def _failed(
     )
     if located.kind == "adviser" and located.author_id is not None:
         uow.emit(AdviserSendFailed(located.contact_id, located.send_id, located.author_id, code))
-    stimuli: list[Stimulus] = [FailedLater(located.send_id, located.step or "", code)]
     disposition = disposition_for(report.error_code, to=report.to_address)
+    own = records[0] if records and located.enrolment_id is not None else None
+    lock = await try_again(
+        uow,
+        own,
+        send_id=located.send_id,
+        disposition=disposition,
+        delay=rule_for(report.error_code).delay,
+    )
+    failed = FailedLater(located.send_id, located.step or "", code, path=located.path, again=lock is not None)
+    stimuli: list[Stimulus] = [failed]
     if disposition in CLOSES_CHANNEL:
         stimuli.append(await closing_stimulus(uow, located, disposition, code))
-    await _tell(uow, located, records, [], stimuli, now)
+    await _tell(uow, located, records, [], stimuli, now, lock=lock or KEEP)
     return f"failed:{code}"
 
 
@@ -156,11 +185,13 @@ async def _tell(
     events: Sequence[Event],
     stimuli: Sequence[Stimulus],
     now: datetime,
+    *,
+    lock: Lock = KEEP,
 ) -> None:
     """Write events and stimuli to the enrolment's ledger, or to the contact's where the send has no enrolment."""
     live = records[0] if records else None
     if live is not None and located.enrolment_id is not None:
-        await apply(uow, live, stimuli, events=events, actor=ACTOR, now=now)
+        await apply(uow, live, stimuli, events=events, lock=lock, actor=ACTOR, now=now)
         return
     for event in events:
         await append_contact_event(
