@@ -154,6 +154,7 @@ async def test_a_journey_begun_inside_a_rest_is_paused_and_a_person_is_asked(wor
         f"enrolment:{now_is.id}:cooldown",
         now_is.id,
     )
+    assert "until 2027-02-28." in task.title, "a date of the organisation"
     assert (run.counts["asked"], run.counts["paused"]) == (1, 1)
     assert (await told(world, lead))[-2:] == ["paused", "task_opened"]
     await world.run()
