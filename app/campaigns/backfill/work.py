@@ -75,6 +75,13 @@ async def start_backfill(uow: UnitOfWork, *, user_id: int | None, now: datetime)
     return run_id
 
 
+async def resume_backfill(uow: UnitOfWork, *, run_id: int) -> None:
+    """Let a backfill that was put aside go on where it stopped; one that is at work is left alone."""
+    await runs.change_status(
+        uow, run_id=run_id, before=("needs_review", "paused"), after="waiting", now=None, kind=KIND
+    )
+
+
 async def read_backfill(uow: UnitOfWork, *, run_id: int) -> StoredRun:
     """Return a backfill as it stands. Raises `NotFound`."""
     run = await runs.find_run(uow, run_id=run_id, kind=KIND)

@@ -236,6 +236,10 @@ async def test_who_is_paused_or_held_already_stays_so_and_a_person_is_asked(worl
     )
     await review(world, talks, "skip")
     assert (await enrolment(world, talks)).automation == "paused", "the conversation goes first"
+    await review(world, held, "skip")
+    assert (await enrolment(world, held)).automation == "held", (
+        "the answer is about the rest, not about the hold"
+    )
 
 
 async def test_the_rest_of_somebody_merged_is_their_survivors(world: World) -> None:
