@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from app.campaigns.backfill.preview import Preview, preview_backfill
-from app.campaigns.backfill.work import carry_on_backfill, read_backfill, start_backfill
+from app.campaigns.backfill.work import carry_on_backfill, read_backfill, resume_backfill, start_backfill
 from app.cli.attached import home_option, say
 from app.cli.database_access import with_database
 from app.contacts.imports.repository.runs import StoredRun
@@ -67,6 +67,8 @@ async def _backfill(database: Database) -> StoredRun:
     except Conflict as under_way:
         run_id = int(str(under_way.facts["run_id"]))
         say(f"Backfill {run_id} has not ended; going on with it.")
+        async with database.transaction() as uow:
+            await resume_backfill(uow, run_id=run_id)
     while True:
         await carry_on_backfill(database, clock=clock, run_id=run_id)
         async with database.reading() as uow:

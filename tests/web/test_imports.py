@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -244,3 +245,25 @@ async def test_a_file_that_no_column_can_name_is_refused_and_is_no_failure_of_ou
     marketer = await sit_down(site, "omar", Role.MARKETER)
     assert (await marketer.get("/imports/files/%00")).status_code == 404
     assert (await marketer.post("/imports/files/%00/runs", campaign="open-day")).status_code == 400
+
+
+async def test_the_form_asks_what_becomes_of_busy_people_and_the_run_does_that(
+    site: Site, marketer: Browser
+) -> None:
+    check = (await upload(marketer, OPEN_DAY)).headers["location"]
+    page = (await marketer.get(check)).text
+    assert re.search(r'name="when_busy" value="wait" checked', page), "waiting is the proposal"
+    assert "Dropped after 90 days." in page
+    address = check.partition("?")[0]
+    columns = [part.partition('"')[0] for part in page.split('type="hidden" name="column" value="')[1:]]
+    for when_busy, waits in (("refuse", False), ("wait", True)):
+        form = {
+            "csrf_token": await marketer.token("/imports"),
+            "campaign": "open-day",
+            "column": columns,
+            "when_busy": when_busy,
+        }
+        run = (await marketer.http.post(f"{address}/runs", data=form)).headers["location"]
+        stored = "SELECT CAST(params -> 'waits' AS text)::boolean::int FROM runs WHERE id = :id"
+        assert await site.count(stored, id=int(run.rpartition("/")[2])) == waits
+        await marketer.http.post(f"{run}/stop", data={"csrf_token": await marketer.token("/imports")})

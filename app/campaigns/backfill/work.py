@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import msgspec
 import structlog
@@ -44,7 +45,6 @@ log = structlog.get_logger(__name__)
 KIND: Final = "cooldown_backfill"
 BATCH: Final = 500
 ENDS, LIVE = "ends", "live"
-QUESTION: Final = "This journey began while they were to rest. Shall it go on?"
 ACTOR: Final = "backfill"
 _ERRORS_AT_ONE_PLACE: Final = 3
 
@@ -73,6 +73,13 @@ async def start_backfill(uow: UnitOfWork, *, user_id: int | None, now: datetime)
         )
         raise Conflict("A backfill of cool-downs has not ended yet.", run_id=found.scalar_one())
     return run_id
+
+
+async def resume_backfill(uow: UnitOfWork, *, run_id: int) -> None:
+    """Let a backfill that was put aside go on where it stopped; one that is at work is left alone."""
+    await runs.change_status(
+        uow, run_id=run_id, before=("needs_review", "paused"), after="waiting", now=None, kind=KIND
+    )
 
 
 async def read_backfill(uow: UnitOfWork, *, run_id: int) -> StoredRun:
@@ -225,7 +232,7 @@ async def _ask_about(uow: UnitOfWork, one: BegunInside, now: datetime) -> bool:
     await open_review(
         uow,
         subject=f"enrolment:{one.enrolment_id}:{PAUSE_REASON}",
-        title=QUESTION,
+        title=f"This journey began while they were to rest, until {_local_date(one, uow.zone)}. Shall it go on?",
         contact_id=one.contact_id,
         enrolment_id=one.enrolment_id,
         now=now,
@@ -241,6 +248,10 @@ async def _ask_about(uow: UnitOfWork, one: BegunInside, now: datetime) -> bool:
         until=one.rests_until.isoformat(),
     )
     return paused
+
+
+def _local_date(one: BegunInside, zone: str) -> str:
+    return one.rests_until.astimezone(ZoneInfo(zone)).date().isoformat()
 
 
 _WRITE = """

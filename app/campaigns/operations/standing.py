@@ -84,8 +84,7 @@ async def lock_contacts(uow: UnitOfWork, ids: set[int]) -> dict[int, int]:
 _STANDING = f"""
 SELECT r.contact_id, r.ref, c.time_zone, q.status AS asked_status, q.enrolment_id AS asked_enrolment_id,
     (SELECT e.id FROM enrolments e WHERE e.campaign_id = :campaign_id AND e.ref = r.ref) AS same_ref,
-    (q.status IS NOT DISTINCT FROM 'waiting' OR EXISTS (SELECT 1 FROM enrolment_requests w
-     WHERE w.contact_id = c.id AND w.campaign_id = :campaign_id AND w.status = 'waiting')) AS waits,
+    (w.id IS NOT NULL OR coalesce(q.status = 'waiting', false)) AS waits,
     live.id AS live_id, live.campaign_id = :campaign_id AS is_live_here, k.key AS live_campaign,
     (SELECT max(d.ends_at) FROM cooldowns d WHERE d.contact_id = c.id AND d.lifted_at IS NULL
      AND d.starts_at <= :now AND d.ends_at > :now) AS cooldown_until,
@@ -102,6 +101,7 @@ JOIN contacts c ON c.id = r.contact_id
 LEFT JOIN enrolments live ON live.contact_id = c.id AND live.automation <> 'completed'
 LEFT JOIN campaigns k ON k.id = live.campaign_id
 LEFT JOIN enrolment_requests q ON q.campaign_id = :campaign_id AND q.ref = r.ref
+LEFT JOIN enrolment_requests w ON w.contact_id = c.id AND w.campaign_id = :campaign_id AND w.status = 'waiting'
 """
 
 

@@ -38,12 +38,10 @@ SELECT id, campaign_key FROM (
 ORDER BY priority DESC, asked_at, id LIMIT :most
 """
 # What was chosen without locks may have been overtaken: of each person only the first goes to the door.
-_STILL_FIRST = """
-SELECT r.id FROM enrolment_requests r
-WHERE r.id = ANY(CAST(:ids AS bigint[])) AND r.status = 'waiting' AND r.not_before <= :now
-  AND NOT EXISTS (SELECT 1 FROM enrolment_requests o
-    WHERE o.contact_id = r.contact_id AND o.status = 'waiting' AND o.not_before <= :now
-      AND (-o.priority, o.asked_at, o.id) < (-r.priority, r.asked_at, r.id))
+_FIRST_OF_EACH = """
+SELECT DISTINCT ON (contact_id) id FROM enrolment_requests
+WHERE contact_id = ANY(CAST(:contacts AS bigint[])) AND status = 'waiting' AND not_before <= :now
+ORDER BY contact_id, priority DESC, asked_at, id
 """
 _CLOSED = """
 SELECT 1 FROM campaigns WHERE key = :key AND (current_version_id IS NULL OR status = 'archived')
@@ -112,8 +110,9 @@ async def _take_turns(uow: UnitOfWork, *, ids: Sequence[int], campaign_key: str,
     merged = await lock_contacts(uow, {one.contact_id for one in chosen})
     if merged:
         await _follow_merges(uow, chosen=chosen, merged=merged, now=now)
-    first = await uow.execute(_STILL_FIRST, {"ids": list(ids), "now": now})
-    requests = await waiting_by_id(uow, ids=[row.id for row in first])
+    people = {merged.get(one.contact_id, one.contact_id) for one in chosen}
+    first = await uow.execute(_FIRST_OF_EACH, {"contacts": sorted(people), "now": now})
+    requests = await waiting_by_id(uow, ids={row.id for row in first} & set(ids))
     if not requests:
         return
     if (await uow.execute(_CLOSED, {"key": campaign_key})).one_or_none() is not None:

@@ -154,6 +154,7 @@ async def test_a_journey_begun_inside_a_rest_is_paused_and_a_person_is_asked(wor
         f"enrolment:{now_is.id}:cooldown",
         now_is.id,
     )
+    assert "until 2027-02-28." in task.title, "a date of the organisation"
     assert (run.counts["asked"], run.counts["paused"]) == (1, 1)
     assert (await told(world, lead))[-2:] == ["paused", "task_opened"]
     await world.run()
@@ -235,6 +236,10 @@ async def test_who_is_paused_or_held_already_stays_so_and_a_person_is_asked(worl
     )
     await review(world, talks, "skip")
     assert (await enrolment(world, talks)).automation == "paused", "the conversation goes first"
+    await review(world, held, "skip")
+    assert (await enrolment(world, held)).automation == "held", (
+        "the answer is about the rest, not about the hold"
+    )
 
 
 async def test_the_rest_of_somebody_merged_is_their_survivors(world: World) -> None:

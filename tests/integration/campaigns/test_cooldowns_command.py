@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from app.campaigns.backfill.work import start_backfill
 from app.campaigns.domain.vocabulary import Outcome
 from app.campaigns.operations.enrol import EnrolRequest, enrol
 from app.campaigns.operations.operate import close_journey
@@ -44,7 +45,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture
 def run(database_url: str, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Give a function that runs a command against this test's database, on a clock that stands on that Monday."""
+    """Give a function that runs a command against this test's database."""
     monkeypatch.setenv("DATABASE_URL", database_url)
     monkeypatch.setenv("REDIS_URL", redis_url)
     monkeypatch.setenv("WARMLINE_HOME", str(tmp_path / "home"))
@@ -76,3 +77,12 @@ async def test_a_dry_run_counts_a_run_does_it_and_again_there_is_nothing_to_do(
     assert "1  of them were running and are paused" in done.output
     again = await run("cooldowns", "backfill")
     assert "0  rests written" in again.output and "0  of them were running" in again.output
+
+
+async def test_the_command_goes_on_with_a_run_that_was_put_aside(database: Database, run: Run) -> None:
+    async with database.transaction() as uow:
+        run_id = await start_backfill(uow, user_id=None, now=MONDAY + minutes(5))
+        await uow.execute("UPDATE runs SET status = 'needs_review', problem = 'It stops after enrolment 0.'")
+    done = await run("cooldowns", "backfill")
+    assert done.exit_code == 0, done.output
+    assert f"Backfill {run_id} has not ended" in done.output and "1  rests written" in done.output

@@ -224,14 +224,20 @@ async def close_run(
 
 
 async def change_status(
-    uow: UnitOfWork, *, run_id: int, before: Sequence[str], after: str, now: datetime | None
+    uow: UnitOfWork,
+    *,
+    run_id: int,
+    before: Sequence[str],
+    after: str,
+    now: datetime | None,
+    kind: str = KIND,
 ) -> bool:
     """Set a run's status by a person's command; False when it does not stand where that is possible."""
     result = await uow.execute(
         "UPDATE runs SET status = :after, finished_at = :now, problem = NULL, lease_token = NULL, "
         "lease_expires_at = NULL, progressed_at = clock_timestamp(), version = version + 1 "
         "WHERE id = :id AND kind = :kind AND status = ANY(:before)",
-        {"id": run_id, "kind": KIND, "before": list(before), "after": after, "now": now},
+        {"id": run_id, "kind": kind, "before": list(before), "after": after, "now": now},
     )
     return result.rowcount == 1
 
