@@ -112,10 +112,9 @@ I6: Final = Invariant(
 WITH used AS (
     SELECT DISTINCT v.id AS version_id, channel.name
     FROM campaign_versions v
-    CROSS JOIN LATERAL jsonb_each(v.definition -> 'paths') path
-    CROSS JOIN LATERAL jsonb_array_elements(path.value) step
-    CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(step.value -> 'channels', '["whatsapp"]')) channel(name)
-    WHERE step.value ->> 'kind' = 'message'
+    CROSS JOIN LATERAL jsonb_path_query(v.definition, 'strict $.paths.**{2 to last} ? (@.kind == "message")',
+        silent => true) step
+    CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(step -> 'channels', '["whatsapp"]')) channel(name)
 )
 SELECT e.contact_id, 'enrolment ' || e.id || ': no usable channel' AS detail
 FROM enrolments e
@@ -168,11 +167,10 @@ I11: Final = Invariant(
     title="Every campaign send belongs to a step its version has, and to its enrolment's contact",
     sql="""
 WITH message_steps AS (
-    SELECT v.id AS version_id, v.campaign_id, path.key AS path, step.value ->> 'key' AS step
+    SELECT DISTINCT v.id AS version_id, v.campaign_id, path.key AS path, step ->> 'key' AS step
     FROM campaign_versions v
     CROSS JOIN LATERAL jsonb_each(v.definition -> 'paths') path
-    CROSS JOIN LATERAL jsonb_array_elements(path.value) step
-    WHERE step.value ->> 'kind' = 'message'
+    CROSS JOIN LATERAL jsonb_path_query(path.value, 'strict $.** ? (@.kind == "message")', silent => true) step
 )
 SELECT s.contact_id, 'send ' || s.id || ': ' || concat_ws(', ',
     CASE WHEN e.id IS NULL THEN 'no enrolment' END,

@@ -17,6 +17,7 @@ from app.campaigns.operations.operate import wake
 from app.campaigns.operations.reap import reap
 from app.campaigns.operations.start import queue_waiting_again
 from app.campaigns.operations.unanswered import find_unanswered, reopen_unanswered
+from app.campaigns.operations.visits import find_reminders, remind_by_hand
 from app.campaigns.waiting.operations import expire_requests
 from app.campaigns.waiting.turns import MOST_AT_ONCE, admit_due, find_forgotten
 from app.kernel.hints import Lane as LaneName
@@ -63,6 +64,15 @@ async def _wake(context: Context) -> None:
     for row in rows:
         async with context.database.transaction() as uow:
             await wake(uow, enrolment_id=row.id, now=context.now())
+
+
+async def _remind_by_hand(context: Context) -> None:
+    """Give what falls due before a visit to the person who has the lead."""
+    async with context.database.reading() as uow:
+        due = await find_reminders(uow, now=context.now())
+    for enrolment_id in due:
+        async with context.database.transaction() as uow:
+            await remind_by_hand(uow, enrolment_id=enrolment_id, now=context.now())
 
 
 async def _sla(context: Context) -> None:
@@ -132,6 +142,7 @@ PERIODIC = (
     Periodic("sla", 1.0, _sla),
     Periodic("assign", 2.0, _assign),
     Periodic("wake", 2.0, _wake),
+    Periodic("reminders", 2.0, _remind_by_hand),
     Periodic("waiting", 5.0, _queue_waiting),
     Periodic("unanswered", 5.0, _reopen_unanswered),
     Periodic("rehint", 5.0, _rehint),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from app.campaigns.domain.stimuli import Booked
 from app.contacts.domain import Information
 
 
@@ -22,7 +23,7 @@ class EnrolRequest:
 
     `override_reason` is a person's written reason to enrol in spite of a rest or a conversation; whoever calls has
     checked their right. `own_act` says what the lead did themselves (booked a visit): it overrides in the same way.
-    `information` is what came with the wish.
+    `booked` is their visit, where that is what begins the journey. `information` is what came with the wish.
     """
 
     contact_id: int
@@ -31,6 +32,7 @@ class EnrolRequest:
     when_busy: WhenBusy = WhenBusy.REFUSE
     own_act: str | None = None
     information: Information | None = None
+    booked: Booked | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ class GateFacts:
     zone: str
     last_campaign_send_at: datetime | None
     window: SendWindow | None = None  # the step's own
+    about_visit: bool = False  # a confirmation or a reminder: the lead's own act asked for it
     country: str | None = None  # of the number
     zone_known: bool = True  # or only assumed: good enough where the person has to write first, not for SMS
 
@@ -157,7 +158,7 @@ def _send_window(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict
 
 
 def _contact_gap(facts: GateFacts, policy: GatePolicy, now: datetime) -> Verdict | None:
-    if facts.last_campaign_send_at is None:
+    if facts.last_campaign_send_at is None or facts.about_visit:
         return None
     free_at = facts.last_campaign_send_at + policy.contact_gap
     return Defer("contact_gap", free_at) if free_at > now else None

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 
-from app.campaigns.domain.decide import decide_enrolment
+from app.campaigns.domain.decide import decide_booked, decide_enrolment
 from app.campaigns.domain.door import EnrolRequest, EnrolResult, Standing, Verdict, WhenBusy, judge
 from app.campaigns.domain.enrolment import COVERED, Decision
 from app.campaigns.domain.stimuli import Facts
@@ -148,11 +149,13 @@ class _Door:
 
     def _decide(self, request: EnrolRequest) -> Decision:
         standing = self._standing[request.contact_id, request.ref]
-        return decide_enrolment(
+        facts = Facts(request.contact_id, standing.zone or self._uow.zone)
+        begins = partial(decide_booked, booked=request.booked) if request.booked else decide_enrolment
+        return begins(
             version=self._campaign.version,
             sender_id=self._campaign.sender_id,
             generation=standing.generation,
-            facts=Facts(request.contact_id, standing.zone or self._uow.zone),
+            facts=facts,
             actor=self._actor,
             now=self._now,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from app.campaigns.domain.definition import MessageStep
 from app.campaigns.versions import load_versions
 from app.db.session import UnitOfWork
 
@@ -24,14 +23,7 @@ async def usable_channels_without(uow: UnitOfWork, *, contact_id: int, lost: str
     )
     version_ids = [row.version_id for row in rows]
     versions = await load_versions(uow, version_ids)
-    channels = {
-        channel
-        for version in versions.values()
-        for path in version.paths.values()
-        for step in path.steps
-        if isinstance(step, MessageStep)
-        for channel in step.channels
-    } - {lost}
+    channels = {channel for version in versions.values() for channel in version.channels} - {lost}
     if not channels:
         return ()
     usable = await uow.execute(

@@ -16,6 +16,7 @@ from app.advisers.operations import handoffs
 from app.campaigns.domain.stimuli import DoubtfulOptOut, HumanSignal, OptedOut
 from app.campaigns.domain.vocabulary import Automation
 from app.campaigns.operations.apply import apply
+from app.campaigns.operations.attribution import last_campaign_send
 from app.campaigns.operations.confirm import queue_stop_confirmation
 from app.campaigns.operations.effects import Trigger, suppress
 from app.campaigns.repository import Record, as_record, select_enrolments
@@ -170,7 +171,7 @@ async def _human(
     now: datetime,
 ) -> _Done:
     """A person wrote: the machine stops, and somebody owns the answer."""
-    trigger = await _last_campaign_send(uow, contact.id, record.id if record else None, now)
+    trigger = await last_campaign_send(uow, contact.id, record.id if record else None, now)
     was_active = None
     if record is not None:
         was_active = record.state.automation is Automation.ACTIVE
@@ -244,18 +245,3 @@ async def _decide_and_save(
     now: datetime,
 ) -> None:
     await apply(uow, record, [stimulus], actor="lead", cause=cause, trigger=Trigger(trigger), now=now)
-
-
-async def _last_campaign_send(
-    uow: UnitOfWork, contact_id: int, enrolment_id: int | None, now: datetime
-) -> int | None:
-    """Return the last campaign send accepted before the signal: what a reply answers, and is credited to."""
-    row = (
-        await uow.execute(
-            "SELECT id FROM sends WHERE contact_id = :id AND kind = 'campaign' AND accepted_at <= :now "
-            "AND (enrolment_id = :enrolment_id OR CAST(:enrolment_id AS bigint) IS NULL) "
-            "ORDER BY accepted_at DESC, id DESC LIMIT 1",
-            {"id": contact_id, "enrolment_id": enrolment_id, "now": now},
-        )
-    ).one_or_none()
-    return row.id if row else None

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Row
 
-from app.campaigns.domain.definition import CompiledVersion, MessageStep
+from app.campaigns.domain.definition import CompiledVersion
 from app.campaigns.domain.door import Asked, EnrolRequest, Standing
 from app.campaigns.operations.reach import REACHES
 from app.campaigns.versions import load_versions
@@ -31,15 +31,7 @@ class OpenCampaign:
     @property
     def channels(self) -> list[str]:
         """The channels that its messages can use."""
-        return sorted(
-            {
-                channel
-                for path in self.version.paths.values()
-                for step in path.steps
-                if isinstance(step, MessageStep)
-                for channel in step.channels
-            }
-        )
+        return sorted(self.version.channels)
 
 
 async def load_campaign(uow: UnitOfWork, key: str) -> OpenCampaign:
@@ -56,13 +48,23 @@ async def load_campaign(uow: UnitOfWork, key: str) -> OpenCampaign:
     if row.current_version_id is None or row.status == "archived":
         raise Invalid(f"Campaign `{key}` has no published version.")
     version = (await load_versions(uow, [row.current_version_id]))[row.current_version_id]
+    channels = _in_order(version)
     sender = (
-        await uow.execute("SELECT id FROM senders WHERE channel = 'whatsapp' ORDER BY id LIMIT 1")
+        await uow.execute(
+            "SELECT id FROM senders WHERE channel = ANY(CAST(:channels AS text[])) "
+            "ORDER BY array_position(CAST(:channels AS text[]), channel), id LIMIT 1",
+            {"channels": channels},
+        )
     ).one_or_none()
     if sender is None:
-        raise Invalid("There is no WhatsApp sender to send from.")
+        raise Invalid(f"There is no sender for {' or '.join(channels) or 'its messages'}.")
     exempt_because = row.cooldown_exempt_reason if row.cooldown_exempt else None
     return OpenCampaign(row.id, row.key, exempt_because, version, sender.id)
+
+
+def _in_order(version: CompiledVersion) -> list[str]:
+    """Return the channels of the campaign in the order in which its messages ask for them."""
+    return list(dict.fromkeys(channel for step in version.messages for channel in step.channels))
 
 
 async def lock_contacts(uow: UnitOfWork, ids: set[int]) -> dict[int, int]:

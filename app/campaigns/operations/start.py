@@ -21,7 +21,7 @@ from app.campaigns.domain.enrolment import Decision, Event
 from app.campaigns.domain.gates import Defer, GateFacts, GatePolicy, Pass, Skip, judge, validity_seconds
 from app.campaigns.domain.steps import next_channel
 from app.campaigns.domain.stimuli import Facts, Inconclusive, Position, SendDeferred, SendSkipped
-from app.campaigns.domain.vocabulary import Automation
+from app.campaigns.domain.vocabulary import Automation, Path
 from app.campaigns.operations.effects import carry_out
 from app.campaigns.operations.facts import add_needed
 from app.campaigns.operations.retry import ARRIVED_AFTER_ALL
@@ -333,6 +333,7 @@ def _gate_facts(row: Row[Any], template: TemplateText | None, step: MessageStep 
         zone=_zone(row),
         last_campaign_send_at=row.last_campaign_send_at,
         window=step.window if step is not None else None,
+        about_visit=row.path == Path.CONFIRMATION,
         country=country_of(row.address_value) if is_sms and row.address_value else None,
         zone_known=not is_sms or _own_zone(row) is not None,
     )

@@ -69,6 +69,7 @@ def test_what_nothing_stops_passes() -> None:
         ({"channel": "sms", "country": None}, Skip("country:unknown")),
         ({"channel": "sms", "country": "MY", "zone_known": False}, Skip("zone_unknown")),
         ({"zone_known": False}, Pass()),
+        ({"about_visit": True, "last_campaign_send_at": NOON - timedelta(minutes=5)}, Pass()),
         (
             {"window": SendWindow(frozenset({0}), time(10), time(12))},
             Defer("send_window", NOON + timedelta(days=6, hours=22)),
