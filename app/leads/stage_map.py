@@ -1,7 +1,9 @@
-"""Where each stage stands on the state diagram, and the arrows between them. Nothing is decided from it."""
+"""Where each stage stands on the state diagram; the arrows are the transition table's."""
 
 from collections.abc import Collection, Mapping
 
+from app.campaigns.domain.graph import arrows
+from app.campaigns.domain.vocabulary import Stage
 from app.web.views import DiagramEdge, DiagramNode
 
 # (key, label, column, row, kind) on a grid; main line on top, what ends a journey below.
@@ -15,15 +17,18 @@ _NODES = (
     ("no_show", "No-show", 2, 1, "fixed"),
     ("closed", "Closed", 3, 1, "end"),
 )
-_EDGES = (
-    ("nurturing", "engaged", "answers"),
-    ("engaged", "booked", "books"),
-    ("booked", "attended", "comes"),
-    ("nurturing", "exhausted", "no answer"),
-    ("engaged", "opted_out", "STOP"),
-    ("booked", "no_show", "absent"),
-    ("attended", "closed", "ends"),
+# The arrows that have room; the table says what leads along them.
+_DRAWN = (
+    (Stage.NURTURING, Stage.ENGAGED),
+    (Stage.ENGAGED, Stage.BOOKED),
+    (Stage.BOOKED, Stage.ATTENDED),
+    (Stage.NURTURING, Stage.EXHAUSTED),
+    (Stage.ENGAGED, Stage.OPTED_OUT),
+    (Stage.BOOKED, Stage.NO_SHOW),
+    (Stage.ATTENDED, Stage.CLOSED),
 )
+_WAYS = {(arrow.start, arrow.end): min(arrow.label.split(", "), key=len) for arrow in arrows()}
+_EDGES = tuple((str(start), str(end), _WAYS[start, end]) for start, end in _DRAWN)
 _EXITED = ("exited", "Exited", 1, 1, "end")
 
 

@@ -75,7 +75,6 @@ TABLE: tuple[Row, ...] = (
             Stim.SEND_SKIPPED,
             Stim.SEND_DEFERRED,
             Stim.WAIT_FOR_MET,
-            Stim.FACTS_ARRIVED,
             Stim.VERSION_ADOPTED,
         )
     ),

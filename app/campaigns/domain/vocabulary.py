@@ -56,7 +56,6 @@ class Stim(StrEnum):
     SEND_SKIPPED = "send_skipped"
     SEND_DEFERRED = "send_deferred"
     WAIT_FOR_MET = "wait_for_met"
-    FACTS_ARRIVED = "facts_arrived"
     VERSION_ADOPTED = "version_adopted"
     VERSION_MOVED = "version_moved"
     HUMAN_SIGNAL = "human_signal"

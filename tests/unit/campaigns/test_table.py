@@ -77,7 +77,6 @@ STIMULI: dict[Stim, Stimulus] = {
     Stim.REVIEW_RESOLVED: ReviewResolved("user:1", "again", position("gone"), 31, None),
     Stim.MERGED: Merged("user:1", 8),
 }
-ENDED_BY_THE_PATH = {Stim.PATH_ENDED, Stim.RESUME_DUE}
 
 
 def standing(stage: Stage, automation: Automation) -> EnrolmentState:
@@ -102,7 +101,7 @@ def standing(stage: Stage, automation: Automation) -> EnrolmentState:
 CASES = [
     (row, stage, automation)
     for row in TABLE
-    if row.stim not in (Stim.PATH_ENDED, Stim.FACTS_ARRIVED)
+    if row.stim is not Stim.PATH_ENDED
     for stage in sorted(row.stages)
     for automation in (A.ACTIVE, A.PAUSED, A.HELD)
     if row.only is None or automation in row.only
