@@ -252,7 +252,11 @@ async def test_each_status_sample_has_its_effect_once(site: Site, name: str) -> 
     answer = await post_sample(site, name)
     assert (answer.status_code, answer.text) == (200, "")
     send = await row(site, "SELECT status, reason, attempts FROM sends")
-    assert (send.status, send.attempts) == (wanted["state_after"], 1)
+    # what only failed for the moment waits for its next attempt
+    assert (send.status, send.attempts) == (
+        "queued" if wanted.get("tried_again") else wanted["state_after"],
+        1,
+    )
     journey = await row(site, "SELECT stage, step, next_run_at FROM enrolments")
     closed = [tuple(s) for s in await rows(site, "SELECT channel, reason FROM suppressions")]
     attempt = await row(site, "SELECT outcome, error_code, provider_message_id FROM send_attempts")
