@@ -27,6 +27,10 @@ COMMANDS = {
         "app.cli.cooldowns_command:cooldowns",
         "Write the rests that past ends should have left: cooldowns backfill.",
     ),
+    "faults": (
+        "app.cli.faults_command:faults",
+        "Let random histories happen to a throw-away database and check what must be true.",
+    ),
     "user": ("app.cli.user_command:user", "Add people who can sign in: user add EMAIL."),
 }
 """The whole command line on one page; a new command is one line here."""

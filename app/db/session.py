@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import QueuePool
 
 from app.config import DEFAULT_TIME_ZONE, Settings, plain_database_url, sqlalchemy_url
+from app.db.pausing import pause
 
 log = structlog.get_logger(__name__)
 
@@ -109,6 +110,7 @@ class UnitOfWork:
         self, sql: str, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
     ) -> CursorResult[Any]:
         """Run one statement of plain SQL with named values."""
+        await pause("statement", self.connection)
         return await self.connection.execute(text(sql), values)
 
     def emit(self, event: object) -> None:
@@ -141,6 +143,8 @@ class Database:
             uow = UnitOfWork(connection)
             yield uow
             await self._react(uow)
+            await pause("commit.before", connection)
+        await pause("commit.after")
         await _send_out(uow)
 
     @asynccontextmanager

@@ -13,7 +13,7 @@ from datetime import datetime
 from app.campaigns.domain import machine
 from app.campaigns.domain.advance import timer_at_position
 from app.campaigns.domain.definition import CompiledVersion
-from app.campaigns.domain.draft import Draft, hold, hold_for_mismatch
+from app.campaigns.domain.draft import Draft, ask_for_review, hold, hold_for_mismatch
 from app.campaigns.domain.enrolment import Decision, Effect, EnrolmentState, Event
 from app.campaigns.domain.machine import Do, Row
 from app.campaigns.domain.positions import move_position, record_accepted
@@ -24,6 +24,7 @@ from app.campaigns.domain.stimuli import (
     DoubtfulOptOut,
     Facts,
     HumanSignal,
+    Inconclusive,
     OptedOut,
     Rescheduled,
     ResumeDue,
@@ -171,6 +172,10 @@ def _without_row(draft: Draft, stimulus: Stimulus) -> None:
         announce(draft, stimulus)
         suppress(draft, stimulus)
         return
+    if isinstance(stimulus, Inconclusive):
+        # Whether a message went out is a question also after the journey's end.
+        ask_for_review(draft, ref=stimulus.ref, title=stimulus.why, cause="inconclusive")
+        return
     draft.emit("ignored", f"{stimulus.stim} at {draft.state.stage}/{draft.state.automation}")
 
 
@@ -178,6 +183,10 @@ def _refuse_command(row: Row, state: EnrolmentState, facts: Facts) -> None:
     """An operator may not start the machine over the head of the person who owns the lead, nor pause twice."""
     if row.id == "operator.resume" and facts.handoff_open:
         raise CommandRefused("A person is with this lead: resume from the handoff, or close it.")
+    if row.id == "adviser.resumes" and not (
+        facts.handoff_open or state.stage in (Stage.ENGAGED, Stage.BOOKED)
+    ):
+        raise CommandRefused(REFUSALS[Stim.ADVISER_RESUMED])
     if row.id == "operator.pause" and state.automation is Automation.PAUSED and state.resume_at is None:
         raise CommandRefused(REFUSALS[Stim.OPERATOR_PAUSED])
     if row.id == "booked.again":

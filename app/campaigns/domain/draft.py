@@ -79,6 +79,11 @@ def hold(draft: Draft, *, ref: str, title: str, cause: str) -> None:
             next_run_at=None,
         )
         draft.emit("held", cause, ref=ref)
+    ask_for_review(draft, ref=ref, title=title, cause=cause)
+
+
+def ask_for_review(draft: Draft, *, ref: str, title: str, cause: str) -> None:
+    """Ask a person to look; the journey itself stays as it is."""
     draft.effects.append(OpenReview(ref, title))
     draft.emit("task_opened", cause, kind="review", ref=ref)
 

@@ -175,7 +175,7 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "adviser.resumes",
-        frozenset({Stage.ENGAGED, Stage.BOOKED}),
+        LIVE,
         Stim.ADVISER_RESUMED,
         RETURN,
         _A.ACTIVE,

@@ -294,6 +294,14 @@ def test_a_booked_visit_resumes_where_it_stands() -> None:
     assert (decision.state.stage, decision.state.automation) == (Stage.BOOKED, A.ACTIVE)
 
 
+@pytest.mark.parametrize("stage", sorted(LIVE))
+def test_a_pause_with_an_open_handoff_is_handed_back_at_every_live_stage(stage: Stage) -> None:
+    before = state(stage=stage, automation=A.PAUSED, next_run_at=None)
+    decision = act(before, AdviserResumed("user:1"), handoff_open=True)
+    assert (decision.state.stage, decision.state.automation) == (stage, A.ACTIVE)
+    assert effects(decision, CloseHandoff)
+
+
 def test_an_accepted_send_advances_while_paused_timer_off_and_takes_the_return_position_along() -> None:
     before = engaged(step="hello", return_step="hello")
     decision = act(before, SendAccepted(position(), 31, "att_1", "callback"))
@@ -629,11 +637,16 @@ def test_terminal_is_terminal_commands_are_refused_and_facts_are_ignored(stage: 
         AWAY,
         ResumeDue(),
         FailedLater(31, "hello", "1"),
-        Inconclusive("send:31", "?"),
     ]
     for fact in facts_:
         decision = act(over, fact)
         assert (decision.state, decision.effects, types(decision)) == (over, (), ["ignored"])
+
+
+def test_a_message_of_which_nobody_can_tell_is_asked_about_after_the_end_too() -> None:
+    over = state(stage=Stage.EXHAUSTED, automation=A.COMPLETED, next_run_at=None)
+    decision = act(over, Inconclusive("send:31", "Was it sent?"))
+    assert (decision.state, decision.effects) == (over, (OpenReview("send:31", "Was it sent?"),))
 
 
 def test_a_reply_after_the_end_is_ignored_by_the_journey_but_still_credited() -> None:

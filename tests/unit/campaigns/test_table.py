@@ -117,7 +117,8 @@ def test_a_row_moves_stage_and_automation_as_its_columns_say(
         with pytest.raises(CommandRefused):
             decide(before, VISITS, STIMULI[row.stim], facts(visit=VISIT), NOW)
         return
-    after = decide(before, VISITS, STIMULI[row.stim], facts(visit=VISIT, path_starts=2), NOW).state
+    known = facts(visit=VISIT, path_starts=2, handoff_open=row.stim is Stim.ADVISER_RESUMED)
+    after = decide(before, VISITS, STIMULI[row.stim], known, NOW).state
     assert after.stage is _stage(row, before)
     assert after.automation is _automation(row, before)
     if row.starts is not None:

@@ -1,0 +1,164 @@
+"""Leads tasks step by step: one goes on at a time, and only this decides which.
+
+A task that waits for a row's lock counts as parked: it goes on by itself once the lock is free. A crash is a
+cancelled task, whose transaction ends undone; a cut connection is noticed by its task at the next statement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from random import Random
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.pausing import PAUSE
+from app.db.session import Database
+
+LOOK_AT_LOCKS_AFTER = 0.004
+"""Seconds. A task that has not come to its next place by then is either slow or waits for a lock."""
+LONGEST_STEP = 20.0
+STATEMENTS_STOPPED_AT = 0.12
+"""The share of statements before which a task stands; at commits and calls it always does."""
+
+_LOCK_WAITERS = """
+SELECT count(*) AS n FROM pg_stat_activity
+WHERE datname = current_database() AND wait_event_type = 'Lock' AND state = 'active'
+"""
+
+
+class StandStillError(RuntimeError):
+    """Nothing moves any more, and no lock explains it."""
+
+
+@dataclass(slots=True)
+class Actor:
+    """One task that the scheduler leads, and where it stands."""
+
+    name: str
+    random: Random
+    task: asyncio.Task[None] | None = None
+    at: str = ""
+    connection: AsyncConnection | None = None
+    go: asyncio.Future[None] | None = None
+    was_cut: bool = False
+    was_crashed: bool = False
+
+    @property
+    def stands(self) -> bool:
+        """Whether it waits for its turn."""
+        return self.go is not None
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended, well or not."""
+        return self.task is not None and self.task.done()
+
+
+@dataclass(slots=True)
+class Scheduler:
+    """Leads actors over one database. `random` alone decides."""
+
+    database: Database
+    random: Random
+    actors: list[Actor] = field(default_factory=list)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    trace: list[str] = field(default_factory=list)
+
+    async def begin(self, name: str, work: Callable[[Random], Awaitable[None]]) -> Actor:
+        """Start an actor and lead it to its first place."""
+        actor = Actor(name, Random(self.random.random()))
+        context = copy_context()
+
+        async def stop_here(place: str, connection: AsyncConnection | None) -> None:
+            await self._stand(actor, place, connection)
+
+        context.run(PAUSE.set, stop_here)
+        actor.task = asyncio.get_running_loop().create_task(
+            _run(work, actor.random), context=context, name=name
+        )
+        actor.task.add_done_callback(lambda _: self.moved.set())
+        self.actors.append(actor)
+        await self._settle()
+        return actor
+
+    async def go_on(self, actor: Actor) -> None:
+        """Let one actor go to its next place."""
+        self.trace.append(f"{actor.name}@{actor.at}")
+        _release(actor)
+        await self._settle()
+
+    async def crash(self, actor: Actor) -> None:
+        """End an actor where it stands, as a killed process ends."""
+        self.trace.append(f"CRASH {actor.name}@{actor.at}")
+        assert actor.task is not None
+        actor.was_crashed = True
+        actor.go = None
+        actor.task.cancel()
+        await self._settle()
+
+    async def cut(self, actor: Actor) -> None:
+        """Cut the connection of an actor where it stands, and let it find out."""
+        if actor.connection is None:
+            return
+        self.trace.append(f"CUT {actor.name}@{actor.at}")
+        raw = await actor.connection.get_raw_connection()
+        assert raw.driver_connection is not None
+        actor.was_cut = True
+        raw.driver_connection.terminate()
+        _release(actor)
+        await self._settle()
+
+    async def wait_for_locks(self) -> None:
+        """Wait for those who are parked at a lock; raises `StandStillError` where that never ends."""
+        await self._settle(parked_too=True)
+
+    def standing(self) -> list[Actor]:
+        """Return who waits for a turn, in the order in which they began."""
+        return [actor for actor in self.actors if actor.stands]
+
+    def take_ended(self) -> list[Actor]:
+        """Return who has ended since the last time."""
+        ended = [actor for actor in self.actors if actor.done]
+        self.actors = [actor for actor in self.actors if not actor.done]
+        return ended
+
+    async def _stand(self, actor: Actor, place: str, connection: AsyncConnection | None) -> None:
+        if place == "statement" and actor.random.random() > STATEMENTS_STOPPED_AT:
+            return
+        actor.at, actor.connection = place, connection
+        actor.go = asyncio.get_running_loop().create_future()
+        self.moved.set()
+        await actor.go
+
+    async def _settle(self, *, parked_too: bool = False) -> None:
+        """Wait until everybody who is not done stands at a place, or waits for a lock unless `parked_too`."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + LONGEST_STEP
+        while running := [a for a in self.actors if not a.stands and not a.done]:
+            self.moved.clear()
+            try:
+                await asyncio.wait_for(self.moved.wait(), LOOK_AT_LOCKS_AFTER)
+                continue
+            except TimeoutError:
+                pass
+            if not parked_too and await self._lock_waiters() >= len(running):
+                return
+            if loop.time() > end:
+                raise StandStillError(", ".join(a.name for a in running))
+
+    async def _lock_waiters(self) -> int:
+        async with self.database.reading() as uow:
+            return int((await uow.execute(_LOCK_WAITERS)).scalar_one())
+
+
+async def _run(work: Callable[[Random], Awaitable[None]], random: Random) -> None:
+    await work(random)
+
+
+def _release(actor: Actor) -> None:
+    go, actor.go = actor.go, None
+    if go is not None and not go.done():
+        go.set_result(None)
