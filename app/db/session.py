@@ -48,6 +48,7 @@ def make_engine(
         pool_size=chosen.pool_size if pool_size is None else pool_size,
         max_overflow=max_overflow,
         pool_timeout=chosen.pool_timeout,
+        pool_use_lifo=True,  # few connections with warm statements, not all of them in turn
         execution_options={"organisation_zone": chosen.zone},
         hide_parameters=True,  # an error's text must not carry what people wrote into the log
         connect_args={

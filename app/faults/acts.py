@@ -123,9 +123,9 @@ async def sweep_some(play: Play, random: Random) -> None:
     await job(play)
 
 
-async def sweep_all(play: Play) -> None:
-    """Every periodic job once."""
-    for job in (_leftovers, _reap, _assign, _wake, _reminders, _queue_again):
+async def sweep_all(play: Play, *, seldom_ones: bool) -> None:
+    """Every periodic job once; what is seldom of use only where asked for."""
+    for job in (_leftovers, _reap, *((_assign, _wake, _reminders, _queue_again) if seldom_ones else ())):
         await job(play)
 
 

@@ -24,7 +24,7 @@ from app.faults import acts
 from app.faults.acts import Play
 from app.faults.provider import Provider
 from app.faults.scheduler import Actor, Scheduler, StandStillError
-from app.faults.town import build_town, move_in, phone
+from app.faults.town import build_town, move_in, number_from, phone
 from app.integrity.runner import look
 from app.reactions import Wiring, reactions
 from app.realtime.push import NullPusher
@@ -37,6 +37,8 @@ BEGINNINGS = (
 )
 MOST_AT_ONCE = 5
 CHECK_EVERY = 20
+MOST_ROWS = 10_000
+"""Each history numbers its rows from its seed on, so that it is the same alone and among others."""
 LONGEST_DRAIN = 40
 
 Act = Callable[[Play, Random], Awaitable[None]]
@@ -62,11 +64,21 @@ class Found:
     violations: list[str] = field(default_factory=list)
     duplicates: list[str] = field(default_factory=list)
     stuck: list[str] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)
+    """Of each history, who went on where, line by line."""
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing at all was found."""
         return not (self.violations or self.duplicates or self.stuck)
+
+    def add(self, part: Found) -> None:
+        """Take in what another process found."""
+        self.histories += part.histories
+        self.violations += part.violations
+        self.duplicates += part.duplicates
+        self.stuck += part.stuck
+        self.traces += part.traces
 
     def as_json(self) -> dict[str, int]:
         """Return the counts."""
@@ -97,7 +109,7 @@ async def explore(
     await build_town(database, now=BEGINNINGS[0])
     found = Found(histories, seed)
     for number in range(histories):
-        await _one(database, seed + number, number, steps, found)
+        await _one(database, seed + number, steps, found)
         told(number + 1)
         if (number + 1) % CHECK_EVERY == 0 or number + 1 == histories:
             await _check_invariants(database, found, seed + number)
@@ -107,15 +119,16 @@ async def explore(
     return found
 
 
-async def _one(database: Database, seed: int, number: int, steps: int, found: Found) -> None:
+async def _one(database: Database, seed: int, steps: int, found: Found) -> None:
     random = Random(seed)
+    await number_from(database, seed * MOST_ROWS)
     clock = FixedClock(random.choice(BEGINNINGS) + timedelta(minutes=random.randrange(600)))
     database.react_to(reactions(Wiring(database, clock, NullPusher())))
-    first = number * 10
-    count = random.randint(1, 4)
+    first = seed * 10
+    count = random.choice([1, 1, 2, 3])
     leads = await move_in(database, random=random, first=first, count=count, now=clock.now())
     phones = {lead: phone(first + n) for n, lead in enumerate(leads)}
-    provider = Provider(Random(random.random()), prefix=f"{number:06x}")
+    provider = Provider(Random(random.random()), prefix=f"{seed:06x}")
     play = Play(database, clock, provider, leads, phones)
     scheduler = Scheduler(database, random)
     problems: list[str] = []
@@ -125,6 +138,7 @@ async def _one(database: Database, seed: int, number: int, steps: int, found: Fo
         await _drain(play, random, problems)
     except StandStillError as error:
         found.stuck.append(f"seed {seed}: nothing moves: {error}")
+    found.traces.append("\n".join(scheduler.trace))
     found.violations += [f"seed {seed}: {problem}" for problem in problems]
     found.duplicates += [f"seed {seed}: {twice}" for twice in await _duplicates(play)]
     found.stuck += [f"seed {seed}: {left}" for left in await _left_over(play)]
@@ -149,8 +163,10 @@ async def _wild(play: Play, scheduler: Scheduler, random: Random, steps: int, pr
         elif luck < 0.11:
             for actor in standing:  # as when PostgreSQL restarts
                 await scheduler.cut(actor)
-        elif standing and (len(scheduler.actors) >= MOST_AT_ONCE or luck < 0.68):
-            await scheduler.go_on(random.choice(standing))
+        elif standing and (
+            len(scheduler.actors) >= MOST_AT_ONCE or len(standing) < len(scheduler.actors) or luck < 0.68
+        ):
+            await scheduler.go_on(random.choice(await scheduler.may_go_on()))
         elif len(scheduler.actors) < MOST_AT_ONCE:
             act: Act = random.choices(chosen, weights=weights)[0]
             await scheduler.begin(act.__name__, _bound(act, play))
@@ -166,7 +182,7 @@ def _bound(act: Act, play: Play) -> Callable[[Random], Awaitable[None]]:
 async def _end_everybody(scheduler: Scheduler, problems: list[str]) -> None:
     while scheduler.actors:
         _take_note(scheduler, problems)
-        if standing := scheduler.standing():
+        if standing := await scheduler.may_go_on():
             await scheduler.go_on(standing[0])
         elif scheduler.actors:
             await scheduler.wait_for_locks()
@@ -201,7 +217,7 @@ async def _drain(play: Play, random: Random, problems: list[str]) -> None:
             while taken.reports and turn >= 1:
                 await acts.tell(play, taken.sid, taken.attempt_id, *taken.reports.pop(0))
         try:
-            await acts.sweep_all(play)
+            await acts.sweep_all(play, seldom_ones=turn % 2 == 0)
             for review in await play.rows(acts.OPEN_REVIEWS, leads=play.leads):
                 await acts.answer(play, review, random)
             await acts.mark_past_visits(play, random)
@@ -211,13 +227,23 @@ async def _drain(play: Play, random: Random, problems: list[str]) -> None:
                 return
         except acts.REFUSALS as error:
             problems.append(f"drain: {type(error).__name__}: {error}")
+        await _wait_for_the_next(play)
+
+
+async def _wait_for_the_next(play: Play) -> None:
+    """Let business time go on to the next timer, or a few hours where none is set."""
+    timers = await play.rows(_NEXT_TIMER, leads=play.leads)
+    following = timers[0].at
+    if following is not None and following > play.now:
+        play.clock.advance(following - play.now + timedelta(minutes=1))
+    else:
         play.clock.advance(timedelta(hours=9))
 
 
 async def _go_on(play: Play, turn: int) -> int:
     """Hand paused leads back after a while; return how many journeys live, or wait for their last word."""
     live = await play.rows(_LIVE, leads=play.leads)
-    if turn % 3 == 2:
+    if turn % 2:
         for row in live:
             await _let_go_on(play, row)
     return len(live)
@@ -242,6 +268,11 @@ _LIVE = """
 SELECT e.id, e.contact_id, e.automation, e.stage,
     EXISTS (SELECT FROM handoffs h WHERE h.contact_id = e.contact_id AND h.status <> 'closed') AS with_a_person
 FROM enrolments e WHERE e.contact_id = ANY(CAST(:leads AS bigint[])) AND e.automation <> 'completed' ORDER BY e.id
+"""
+
+_NEXT_TIMER = """
+SELECT min(least(e.next_run_at, e.resume_at)) AS at FROM enrolments e
+WHERE e.contact_id = ANY(CAST(:leads AS bigint[])) AND e.automation IN ('active', 'paused')
 """
 
 _ATTEMPTS = """

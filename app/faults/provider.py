@@ -59,7 +59,7 @@ class Provider:
         await pause("call.before")
         luck = 0.0 if self.calm else self.random.random()
         if luck > 0.96:
-            return NotSent("rate", self.random.choice([None, 1.0, 30.0]))
+            return NotSent("rate", self.random.choice([None, 5.0, 30.0]))
         if luck > 0.93:
             return Rejected(
                 63024, "refused", self.random.choice([Disposition.SKIP, Disposition.MARK_BAD_ADDRESS])

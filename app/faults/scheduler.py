@@ -20,13 +20,13 @@ from app.db.session import Database
 LOOK_AT_LOCKS_AFTER = 0.004
 """Seconds. A task that has not come to its next place by then is either slow or waits for a lock."""
 LONGEST_STEP = 20.0
+MOST_LOOKS = 5_000
 STATEMENTS_STOPPED_AT = 0.12
 """The share of statements before which a task stands; at commits and calls it always does."""
 
-_LOCK_WAITERS = """
-SELECT count(*) AS n FROM pg_stat_activity
-WHERE datname = current_database() AND wait_event_type = 'Lock' AND state = 'active'
-"""
+_IN_TRANSACTION = "SELECT count(*) FROM pg_locks WHERE pid = :pid AND locktype = 'transactionid'"
+_LOCK_HOLDERS = "SELECT unnest(pg_blocking_pids(pid)) FROM pg_locks WHERE NOT granted"
+_LOCK_WAITERS = "SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted"
 
 
 class StandStillError(RuntimeError):
@@ -45,6 +45,8 @@ class Actor:
     go: asyncio.Future[None] | None = None
     was_cut: bool = False
     was_crashed: bool = False
+    waits_for_lock: bool = False
+    """It goes on by itself once the lock is free, and stands at the next place whatever that is."""
 
     @property
     def stands(self) -> bool:
@@ -96,7 +98,10 @@ class Scheduler:
         assert actor.task is not None
         actor.was_crashed = True
         actor.go = None
+        pid = await _server_pid(actor)
         actor.task.cancel()
+        await asyncio.wait([actor.task])
+        await self._until_undone(pid)
         await self._settle()
 
     async def cut(self, actor: Actor) -> None:
@@ -104,10 +109,13 @@ class Scheduler:
         if actor.connection is None:
             return
         self.trace.append(f"CUT {actor.name}@{actor.at}")
+        pid = await _server_pid(actor)
         raw = await actor.connection.get_raw_connection()
         assert raw.driver_connection is not None
         actor.was_cut = True
         raw.driver_connection.terminate()
+        await self._until_undone(pid)
+        await self._settle()
         _release(actor)
         await self._settle()
 
@@ -119,6 +127,18 @@ class Scheduler:
         """Return who waits for a turn, in the order in which they began."""
         return [actor for actor in self.actors if actor.stands]
 
+    async def may_go_on(self) -> list[Actor]:
+        """Return whose turn may be next. While somebody waits for a lock, only who holds it.
+
+        Of two who wait for one row, PostgreSQL may serve either; a history would not replay.
+        """
+        standing = self.standing()
+        if len(standing) == len(self.actors):
+            return standing
+        async with self.database.reading() as uow:
+            holders = set((await uow.execute(_LOCK_HOLDERS)).scalars())
+        return [actor for actor in standing if await _server_pid(actor) in holders] or standing
+
     def take_ended(self) -> list[Actor]:
         """Return who has ended since the last time."""
         ended = [actor for actor in self.actors if actor.done]
@@ -126,8 +146,10 @@ class Scheduler:
         return ended
 
     async def _stand(self, actor: Actor, place: str, connection: AsyncConnection | None) -> None:
-        if place == "statement" and actor.random.random() > STATEMENTS_STOPPED_AT:
+        stops = place != "statement" or actor.random.random() < STATEMENTS_STOPPED_AT
+        if not (stops or actor.waits_for_lock):
             return
+        actor.waits_for_lock = False
         actor.at, actor.connection = place, connection
         actor.go = asyncio.get_running_loop().create_future()
         self.moved.set()
@@ -145,9 +167,20 @@ class Scheduler:
             except TimeoutError:
                 pass
             if not parked_too and await self._lock_waiters() >= len(running):
+                for actor in running:
+                    actor.waits_for_lock = True
                 return
             if loop.time() > end:
                 raise StandStillError(", ".join(a.name for a in running))
+
+    async def _until_undone(self, pid: int | None) -> None:
+        """Wait until the server has undone what this connection had begun, so that who waited for it is known."""
+        for _ in range(MOST_LOOKS):
+            async with self.database.reading() as uow:
+                if pid is None or not (await uow.execute(_IN_TRANSACTION, {"pid": pid})).scalar_one():
+                    return
+            await asyncio.sleep(0.001)
+        raise StandStillError(f"connection {pid} does not end")
 
     async def _lock_waiters(self) -> int:
         async with self.database.reading() as uow:
@@ -156,6 +189,13 @@ class Scheduler:
 
 async def _run(work: Callable[[Random], Awaitable[None]], random: Random) -> None:
     await work(random)
+
+
+async def _server_pid(actor: Actor) -> int | None:
+    if actor.connection is None or actor.connection.closed:
+        return None
+    raw = await actor.connection.get_raw_connection()
+    return None if raw.driver_connection is None else int(raw.driver_connection.get_server_pid())
 
 
 def _release(actor: Actor) -> None:

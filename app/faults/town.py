@@ -118,6 +118,16 @@ async def move_in(database: Database, *, random: Random, first: int, count: int,
     return leads
 
 
+async def number_from(database: Database, number: int) -> None:
+    """Let the next row of every table get an id above `number`."""
+    async with database.transaction() as uow:
+        await uow.execute(
+            "SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, CAST(:number AS bigint)) "
+            "FROM pg_sequences WHERE schemaname = 'public' AND max_value > :number",
+            {"number": number + 1},
+        )
+
+
 def phone(number: int) -> str:
     """Return the phone number of the nth lead."""
     return f"+6012{number:07d}"
